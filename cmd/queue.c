@@ -281,7 +281,7 @@ static json_t *planned_job_json(const struct waiting *w, const struct waiting_jo
 	bool planned = fate && fate->group >= 0;
 
 	explain_fate(why, sizeof(why), w, job, p);
-	return json_pack("{s:o,s:o,s:o,s:i,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "config",
+	return json_pack("{s:o,s:o,s:o,s:i,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "config",
 			 report_text(job->config), "job",
 			 job->name[0] ? report_text(job->name) : json_null(), "request",
 			 report_text(job->request), "requests", job->requests, "group",
@@ -294,7 +294,8 @@ static json_t *planned_job_json(const struct waiting *w, const struct waiting_jo
 			 planned ? json_real(fate->cost_usd) : json_null(), "problem",
 			 why[0] ? json_string(fate ? joint_why_name(fate->why) : "not planned")
 				: json_null(),
-			 "why", why[0] ? report_text(why) : json_null());
+			 "pool", job->pool[0] ? report_text(job->pool) : json_null(), "why",
+			 why[0] ? report_text(why) : json_null());
 }
 
 static json_t *group_json(const struct waiting *w, const struct joint_plan *p, size_t group)
@@ -306,14 +307,14 @@ static json_t *group_json(const struct waiting *w, const struct joint_plan *p, s
 	for (size_t k = 0; k < g->count; k++)
 		json_array_append_new(jobs, report_text(job_at(w, p->order[g->first + k])->config));
 	return json_pack(
-		"{s:i,s:o,s:o,s:o,s:o,s:i,s:i,s:o,s:o,s:o,s:f,s:f}", "group", (int)group + 1,
+		"{s:i,s:o,s:o,s:o,s:o,s:i,s:i,s:o,s:o,s:o,s:f,s:f,s:f}", "group", (int)group + 1,
 		"jobs", jobs, "provider", o ? report_text(o->provider) : json_null(), "gpu",
 		o ? report_text(o->gpu) : json_null(), "takes_over",
 		o ? json_null() : report_text(w->ups[g->up].run), "pods", g->pods, "batch",
 		g->batch, "starts_at", report_time(wall_ms(w, g->start_s)), "latest_start_at",
 		report_time(isfinite(g->latest_s) ? wall_ms(w, g->latest_s) : 0), "ends_at",
-		report_time(wall_ms(w, g->end_s)), "idle_seconds", g->idle_s, "cost_usd",
-		g->cost_usd);
+		report_time(wall_ms(w, g->end_s)), "work_seconds", g->work_s, "idle_seconds",
+		g->idle_s, "cost_usd", g->cost_usd);
 }
 
 static json_t *joint_plan_json(const struct waiting *w, const struct joint_plan *p)

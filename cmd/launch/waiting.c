@@ -172,27 +172,40 @@ static void add_up(struct waiting *w, int kind, const struct pod_row *pod, int p
 	COPY_TEXT(w->ups[n].job, job);
 }
 
-/* Adds the pods of a run with a client, which are free when its plan says so. A run that is later
- * than its plan may end at any moment. */
+enum {
+	OVERDUE_FREE_MS = 15 * 1000, /* a run that is later than its plan may end at any moment */
+	OVERDUE_MOST_MS = 60 * 1000  /* later than twice its plan and this: no queue waits for it */
+};
+
+/* When the run should be done by its plan; -1: unknown. */
+static int64_t free_in_ms(const struct run_row *run, int64_t now_ms)
+{
+	int64_t ran_ms = now_ms - run->started_ms;
+
+	if (!run->planned_ms || ran_ms > 2 * run->planned_ms + OVERDUE_MOST_MS)
+		return -1;
+	return MAX(run->planned_ms - ran_ms, (int64_t)OVERDUE_FREE_MS);
+}
+
+/* Adds the pods of a run with a client, which are free when its plan says so. */
 static void add_running(struct waiting *w, const struct cmd_context *ctx, const struct run_row *run)
 {
 	struct loaded job;
 	struct err ignored = {0};
 	struct pod_row *pods = NULL, *one = NULL;
 	size_t count = 0;
+	int64_t free_ms = free_in_ms(run, w->now_ms);
 	int live = 0;
 
-	if (store_pods(ctx->store, run->id, true, &pods, &count, NULL) < 0)
+	if (free_ms < 0 || store_pods(ctx->store, run->id, true, &pods, &count, NULL) < 0)
 		return;
 	for (size_t i = 0; i < count; i++)
 		if (pods[i].state == POD_ROW_LIVE) {
 			one = &pods[i];
 			live++;
 		}
-	if (live && load_job(&job, ctx, run->config, run->commit_id, &ignored) == 0) {
-		double free_s = (double)(run->started_ms + run->planned_ms - w->now_ms) / 1000;
-		add_up(w, find_kind(w, &job), one, live, MAX(free_s, 0.0), run->id, run->job);
-	}
+	if (live && load_job(&job, ctx, run->config, run->commit_id, &ignored) == 0)
+		add_up(w, find_kind(w, &job), one, live, (double)free_ms / 1000, run->id, run->job);
 	if (live)
 		loaded_free(&job);
 	free(pods);
@@ -304,6 +317,7 @@ static void add_queue(struct waiting *w, const struct cmd_context *ctx,
 	read_times(w, job, j, rows, count, &waits);
 	int status = load_job(&loaded, ctx, job->config, commit, &err);
 	COPY_TEXT(job->name, loaded.name);
+	COPY_TEXT(job->pool, loaded.pool);
 	if (status < 0)
 		COPY_TEXT(job->why, err.msg);
 	else if (waits)

@@ -14,6 +14,7 @@ struct waiting_job {
 	char request[24]; /* its oldest open request */
 	int requests;
 	int64_t by_ms;         /* when it should be done; 0: no such time */
+	char pool[96];         /* what its pods are good for: pooled.h */
 	char why[WAITING_WHY]; /* why it is in no plan; "": it is in the joint one */
 	int place;             /* in the joint plan; -1: it is not there */
 	struct plan_work *work;

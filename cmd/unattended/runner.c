@@ -22,8 +22,8 @@
 #include "base/jsonx.h"
 #include "base/path.h"
 #include "base/program.h"
-#include "engine/pooled.h"
 #include "net/child.h"
+#include "outlook.h"
 #include "unattended/requests.h"
 #include "unattended/schedule.h"
 #include "store/facts.h"
@@ -170,46 +170,6 @@ void queue_take_run_id(char run[24])
 
 /* ---- why a queue waits ---- */
 
-/* Writes in words why the queue waits. */
-static void explain_wait(const struct when_answer *a, const struct when_work *work, char *to,
-			 size_t room)
-{
-	char price[32], time[32];
-
-	switch (a->why) {
-	case WHEN_QUIET:
-		snprintf(to, room, "starts at %s unless another request follows",
-			 clock_local(time, sizeof(time), "%H:%M:%S", a->until_ms));
-		return;
-	case WHEN_RETRY:
-		snprintf(to, room, "the last start failed; next try at %s",
-			 clock_rfc3339(time, sizeof(time), a->until_ms));
-		return;
-	case WHEN_PRICE:
-		snprintf(to, room, "the price is %s/h",
-			 money_show(price, sizeof(price), work->price_microusd_h));
-		return;
-	case WHEN_NO_PRICE: snprintf(to, room, "the price is unknown now"); return;
-	case WHEN_SEGMENTS:
-		if (work->segments < 0)
-			snprintf(to, room, "the number of segments to render is unknown now");
-		else
-			snprintf(to, room, "%lld segment%s to render so far",
-				 (long long)work->segments, work->segments == 1 ? "" : "s");
-		return;
-	case WHEN_WORK:
-		snprintf(to, room, "%s of work so far; it starts with %s",
-			 duration_show(price, sizeof(price), work->work_ms),
-			 duration_show(time, sizeof(time), when_least_work_ms(work->cold_ms)));
-		return;
-	case WHEN_READY:
-	case WHEN_WAITED:
-	case WHEN_BY:
-	case WHEN_EMPTY: break;
-	}
-	snprintf(to, room, "%s", when_name(a->why));
-}
-
 bool queue_wait_note(struct store *store, const char *config, char *text, size_t room,
 		     int64_t *until_ms)
 {
@@ -322,37 +282,6 @@ struct ending {
 	struct when_work work; /* by `burst plan`, if the run starts now; -1: unknown */
 };
 
-/* The object's number times factor; -1: the object has none. */
-static int64_t number_or_unknown(const json_t *object, const char *name, double factor)
-{
-	const json_t *value = json_is_object(object) ? json_object_get(object, name) : NULL;
-
-	return json_is_number(value) ? (int64_t)(json_number_value(value) * factor + .5) : -1;
-}
-
-/* What `burst plan` says of the open segments: their number, time and price; -1: unknown. */
-static struct when_work planned_work(const json_t *said)
-{
-	const json_t *pick = said ? json_object_get(said, "pick") : NULL;
-	int64_t billed_ms = number_or_unknown(pick, "billed_s", 1000),
-		work_ms = number_or_unknown(pick, "work_s", 1000),
-		pods = MAX(number_or_unknown(pick, "pods", 1), (int64_t)1),
-		warm = MAX(number_or_unknown(said, "warm_pods", 1), (int64_t)0);
-	bool known = billed_ms >= 0 && work_ms >= 0;
-
-	return (struct when_work){
-		.segments = number_or_unknown(said, "to_render", 1),
-		.makespan_ms = number_or_unknown(pick, "makespan_p90_s", 1000),
-		.price_microusd_h = number_or_unknown(pick, "price_usd_hour", 1e6),
-		.work_ms = work_ms,
-		/* what is billed beside the rendering, per pod; pods kept by other runs cost no
-		   boot */
-		.cold_ms = known ? MAX(billed_ms - work_ms, (int64_t)0) * (pods - MIN(warm, pods)) /
-					   pods
-				 : -1,
-	};
-}
-
 /* Sets out->message from the command's JSON, else from its exit status, if it failed. */
 static void read_failure(const json_t *said, const char *command, struct ending *out)
 {
@@ -378,15 +307,14 @@ struct runner {
 	int lock;
 	struct request_row *rows; /* open requests in the order of submission */
 	size_t count;
-	struct when_work work; /* from the last plan */
-	int64_t planned_ms;    /* time of the plan by the boot clock; 0: none yet */
-	char planned_for[24];  /* newest request at that time */
-	int planned_offered;   /* pods that runs offered at that time */
-	bool cannot_run;       /* the plan found a mistake, which a run will report */
-	int64_t busy_ms;       /* the last pause of back_off(); 0: the last start was possible */
-	int64_t due_ms;        /* when it looked at the schedules, by the boot clock; 0: not yet */
-	int failures;          /* consecutive failures of ledger or disk */
-	char noted[160];       /* the note in the ledger, as last written */
+	struct outlook outlook; /* from the last plan */
+	int64_t planned_ms;     /* time of the plan by the boot clock; 0: none yet */
+	char planned_for[24];   /* newest request at that time */
+	bool cannot_run;        /* the plan found a mistake, which a run will report */
+	int64_t busy_ms;        /* the last pause of back_off(); 0: the last start was possible */
+	int64_t due_ms;         /* when it looked at the schedules, by the boot clock; 0: not yet */
+	int failures;           /* consecutive failures of ledger or disk */
+	char noted[200];        /* the note in the ledger, as last written */
 };
 
 static void log_event(const struct runner *r, const char *fmt, ...) PRINTF(2, 3);
@@ -433,7 +361,7 @@ static int run_burst(const struct runner *r, const char *command, const char *ru
 	out->exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 	out->refused_money = out->exit_status == 5 && said && !jsonx_text(said, "run", "")[0];
 	read_failure(said, command, out);
-	out->work = planned_work(said);
+	out->work = outlook_planned(said);
 	return 0;
 }
 
@@ -483,19 +411,21 @@ static const struct request_row *first_bound_request(const struct runner *r)
 
 /* ---- the plan ---- */
 
-/* The number of pods that runs offer to others now. A plan made with another number is stale. */
-static int count_offered_pods(const struct runner *r)
+/* Runs `burst queue plan` if there are others to share pods with. A plan that fails changes
+ * nothing. */
+static int make_joint_plan(struct runner *r, struct err *err)
 {
-	struct pod_row *pods = NULL;
-	size_t count = 0;
-	int offered = 0;
+	static const char *const argv[] = {"burst", "queue", "plan", "--json", "--quiet", NULL};
+	CLEANUP(json_decref) json_t *said = NULL;
+	int status = 0;
 
-	if (store_pods(r->store, NULL, true, &pods, &count, NULL) < 0)
+	if (!r->outlook.others || r->outlook.work.work_ms < 0)
 		return 0;
-	for (size_t i = 0; i < count; i++)
-		offered += pooled_is_offered(&pods[i], clock_wall_ms());
-	free(pods);
-	return offered;
+	if (run_child_for_json(r->ctx, r->config, argv, NULL, &status, &said, err) < 0)
+		return -1;
+	if (json_is_object(said))
+		outlook_read_joint(&r->outlook, r->config, said);
+	return 0;
 }
 
 /* Runs `burst plan` for the newest request, and keeps what it says. */
@@ -504,23 +434,29 @@ static int make_plan(struct runner *r, struct err *err)
 	const struct request_row *newest = &r->rows[r->count - 1];
 	struct ending reply;
 
-	r->planned_offered = count_offered_pods(r);
+	outlook_count(&r->outlook, r->store, r->config);
 	if (run_burst(r, "plan", NULL, newest->commit_id, &reply, err) < 0)
 		return -1;
-	r->work = reply.work;
+	r->outlook.work = reply.work;
 	r->cannot_run = reply.exit_status == 2 || reply.exit_status == 3;
 	r->planned_ms = clock_boot_ms();
 	COPY_TEXT(r->planned_for, newest->id);
-	return 0;
+	return make_joint_plan(r, err);
 }
 
-/* Plans again for each new request, when the number of offered pods changes, and after a while. */
+/* Plans again for each new request, when the number of offered pods, of requests or of runs
+ * changes, and after a while. A pod that the queue waits for is offered for some seconds: no plan
+ * is made then. */
 static int update_plan_if_stale(struct runner *r, struct err *err)
 {
 	bool known = r->planned_ms && clock_boot_ms() - r->planned_ms < WHEN_LOOK_AGAIN_MS &&
 		     !strcmp(r->planned_for, r->rows[r->count - 1].id) &&
-		     r->planned_offered == count_offered_pods(r);
+		     !outlook_has_changed(&r->outlook, r->store, r->config);
 
+	if (outlook_has_pod(&r->outlook, r->store)) {
+		outlook_take_pod(&r->outlook);
+		return 0;
+	}
 	return known ? 0 : make_plan(r, err);
 }
 
@@ -735,7 +671,7 @@ static int wait_or_start(struct runner *r, struct err *err)
 	struct when_request *requests = xcalloc(r->count, sizeof(*requests));
 	static const struct when_work unknown = {-1, -1, -1, -1, -1};
 	int64_t now_ms = clock_wall_ms();
-	char text[120];
+	char text[160];
 
 	for (size_t i = 0; i < r->count; i++)
 		requests[i] = requests_for_when(&r->rows[i], now_ms);
@@ -743,7 +679,7 @@ static int wait_or_start(struct runner *r, struct err *err)
 	struct when_answer a = when_start(requests, r->count, &unknown, now_ms);
 	if (a.why != WHEN_QUIET && a.why != WHEN_RETRY && when_needs_work(requests, r->count)) {
 		result = update_plan_if_stale(r, err);
-		a = when_start(requests, r->count, &r->work, now_ms);
+		a = when_start(requests, r->count, &r->outlook.work, now_ms);
 		a.start = a.start || r->cannot_run;
 	}
 	free(requests);
@@ -753,9 +689,10 @@ static int wait_or_start(struct runner *r, struct err *err)
 		return result < 0 ? -1 : 0;
 	if (a.start)
 		return start_run(r, err);
-	explain_wait(&a, &r->work, text, sizeof(text));
-	if (note_wait(r, text, a.why == WHEN_QUIET || a.why == WHEN_RETRY ? a.until_ms : 0, err) <
-	    0)
+	outlook_explain(&r->outlook, &a, text, sizeof(text));
+	if (outlook_note_pod(&r->outlook, r->store, r->config, &a, err) < 0 ||
+	    note_wait(r, text, a.why == WHEN_QUIET || a.why == WHEN_RETRY ? a.until_ms : 0, err) <
+		    0)
 		return -1;
 	pause_ms(MIN(MAX(a.until_ms - now_ms, (int64_t)1), (int64_t)TURN_MS));
 	return 0;

@@ -67,6 +67,7 @@ struct joint_group {
 	double start_s;          /* its pods are created, or taken over */
 	double end_s, end_p90_s; /* of its last job */
 	double latest_s;         /* the latest start that makes no job later; INFINITY: any */
+	double work_s;           /* computing on all its pods together */
 	double idle_s;           /* its pods wait so long for jobs that are not ready */
 	double cost_usd;
 	size_t first, count; /* its jobs: plan.order[first...] */

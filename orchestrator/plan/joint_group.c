@@ -258,6 +258,7 @@ void joint_step(struct step *out, const struct joint_kind *kind, const struct pl
 		.pods = p.pods,
 		.batch = p.batch,
 		.width = width,
+		.work_s = p.work_s,
 	};
 }
 
@@ -412,6 +413,7 @@ bool joint_place(const struct joint_case *of, const int *jobs, size_t count,
 					      .start_s = start_s,
 					      .latest_s =
 						      latest_start(of, jobs, count, spans, start_s),
+					      .work_s = last->work_s,
 					      .idle_s = idle_s,
 					      .cost_usd = usd,
 					      .count = count};

@@ -37,6 +37,7 @@ struct step {
 	double usd;          /* of all pods until then */
 	int pods, batch;
 	int width; /* pods asked for */
+	double work_s;
 };
 /* Works out one step. before: how many jobs of the group come before it. */
 void joint_step(struct step *out, const struct joint_kind *kind, const struct plan_machine *m,

@@ -20,6 +20,7 @@ const char *when_name(enum when_why why)
 	case WHEN_NO_PRICE: return "no_price";
 	case WHEN_SEGMENTS: return "segments";
 	case WHEN_WORK: return "work";
+	case WHEN_POD: return "pod";
 	}
 	return "unknown";
 }
@@ -59,13 +60,16 @@ static int64_t latest_ms(const struct when_request *r, const struct when_work *w
 	int64_t waited_ms = r->max_wait_ms ? created_at_ms(r, now_ms) + r->max_wait_ms : INT64_MAX;
 	int64_t late_ms = r->by_ms ? r->by_ms - lead_ms(work) : INT64_MAX;
 
+	if (r->fills_pod && work->group_by_ms)
+		late_ms = MIN(late_ms, work->group_by_ms);
 	*why = late_ms < waited_ms ? WHEN_BY : WHEN_WAITED;
 	return MIN(waited_ms, late_ms);
 }
 
 /* What this request waits for beside quiet; WHEN_READY: nothing. Where all is rendered there is
  * nothing to pay for. */
-static enum when_why waits_for(const struct when_request *r, const struct when_work *work)
+static enum when_why waits_for(const struct when_request *r, const struct when_work *work,
+			       int64_t now_ms)
 {
 	if (work->segments == 0)
 		return WHEN_READY;
@@ -75,6 +79,8 @@ static enum when_why waits_for(const struct when_request *r, const struct when_w
 		return WHEN_PRICE;
 	if (r->min_segments > 1 && work->segments < r->min_segments)
 		return WHEN_SEGMENTS;
+	if (r->fills_pod && work->pod_until_ms > now_ms)
+		return WHEN_POD;
 	if (r->fills_pod && work->work_ms >= 0 && work->work_ms < when_least_work_ms(work->cold_ms))
 		return WHEN_WORK;
 	return WHEN_READY;
@@ -112,7 +118,9 @@ static void add_request(struct round *round, const struct when_request *r,
 	    created_at_ms(r, round->now_ms) >= created_at_ms(round->newest, round->now_ms))
 		round->newest = r;
 	round->oldest_ms = MIN(round->oldest_ms, created_at_ms(r, round->now_ms));
-	enum when_why waits = waits_for(r, work);
+	enum when_why waits = waits_for(r, work, round->now_ms);
+	if (waits == WHEN_POD)
+		decide_again_at(round, work->pod_until_ms);
 	if (waits == WHEN_READY)
 		round->ready = true;
 	else

@@ -27,6 +27,9 @@ struct when_work {
 	int64_t makespan_ms;      /* the estimate holds in nine of ten cases; -1: unknown */
 	int64_t price_microusd_h; /* of the pod that it would rent; -1: unknown */
 	int64_t work_ms, cold_ms; /* of all pods, cold starts included; -1: unknown */
+	/* By the joint plan (joint.h), for requests that may wait: when the job takes over the pods
+	 * of another one, and the latest start that makes no job of its group later; 0: none. */
+	int64_t pod_until_ms, group_by_ms;
 };
 
 enum when_why {
@@ -40,6 +43,7 @@ enum when_why {
 	WHEN_NO_PRICE, /* wait: no price is known yet */
 	WHEN_SEGMENTS, /* wait: more segments may come */
 	WHEN_WORK,     /* wait: the work so far is not worth a cold start */
+	WHEN_POD,      /* wait: another job's pods will be free */
 };
 
 struct when_answer {

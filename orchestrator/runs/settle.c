@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/crypto.h"
 #include "base/err.h"
 #include "base/jsonx.h"
 #include "base/path.h"
@@ -12,6 +13,7 @@
 #include "engine/pooled.h"
 #include "impl.h"
 #include "runs.h"
+#include "store/facts.h"
 #include "store/pod_cost.h"
 
 /* ---- write off: closes pods in the ledger whose provider cannot be reached ---- */
@@ -712,6 +714,34 @@ int run_kept_pods(const struct run *run)
 	return fit;
 }
 
+/* Whether the queue of this config waits for such a pod: FACT_QUEUE_POD. */
+static bool queue_waits_for(struct store *store, const char *config, const struct pod_row *pod)
+{
+	char key[SHA256_NAME], line[160];
+	long long until_ms;
+	int used = 0;
+
+	sha256_name(config, key);
+	return fact_get(store, FACT_QUEUE_POD, key, NULL, line, sizeof(line)) &&
+	       sscanf(line, "%lld %n", &until_ms, &used) == 1 && clock_wall_ms() < until_ms &&
+	       pooled_serves(pod->pool, line + used);
+}
+
+static bool is_wanted_by_queue(struct store *store, const struct pod_row *pod)
+{
+	struct request_row *rows = NULL;
+	size_t count = 0;
+	bool wanted = false;
+
+	if (store_requests(store, NULL, true, &rows, &count, NULL) < 0)
+		return false;
+	for (size_t i = 0; i < count && !wanted; i++)
+		wanted = rows[i].state == REQUEST_PENDING &&
+			 queue_waits_for(store, rows[i].config, pod);
+	free(rows);
+	return wanted;
+}
+
 bool runs_want_pod(const struct runs *rs, const struct pod_row *pod)
 {
 	struct run_row *runs = NULL;
@@ -728,7 +758,7 @@ bool runs_want_pod(const struct runs *rs, const struct pod_row *pod)
 		wanted = pooled_fits(want, pod, clock_wall_ms()) && run_has_client(rs, runs[i].id);
 	}
 	free(runs);
-	return wanted;
+	return wanted || is_wanted_by_queue(rs->store, pod);
 }
 
 /* ---- keeping ---- */

@@ -16,11 +16,12 @@ enum fact {
 	FACT_VOLUME_TAKEN, /* run, volume: when its files were removed from there */
 	FACT_CHECKPOINT,   /* run, segment: what its next attempt continues from, JSON */
 	/* of a job, by the hash of its config's path and its name */
-	FACT_HOOK,   /* job: its last trigger, JSON */
-	FACT_ENDED,  /* job: how it ended the last time */
-	FACT_QUEUE,  /* job: until when its queue waits, and why */
-	FACT_TRAVEL, /* job: "1": it was told which files travel to pods */
-	FACT_SAVES,  /* what its speed depends on: ms that a checkpoint took the last time */
+	FACT_HOOK,      /* job: its last trigger, JSON */
+	FACT_ENDED,     /* job: how it ended the last time */
+	FACT_QUEUE,     /* job: until when its queue waits, and why */
+	FACT_QUEUE_POD, /* job: until when its queue waits for pods of others, and for which */
+	FACT_TRAVEL,    /* job: "1": it was told which files travel to pods */
+	FACT_SAVES,     /* what its speed depends on: ms that a checkpoint took the last time */
 	/* of a provider or an account */
 	FACT_SWITCH,     /* provider: whether its pods can end themselves */
 	FACT_NO_SWITCH,  /* account: since when the pods' key is refused, and the reason */

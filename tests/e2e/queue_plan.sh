@@ -70,4 +70,39 @@ t_what_cannot_be_kept_is_told() {
 	wait_for 20 "the clients to end" no_runner
 }
 
+# ---- the queue's client follows the plan ----
+
+slow_guessed_in() { # slow_guessed_in FOLDER N [CONFIG...]: half a second each, as its estimate says
+	slow_in "$@"
+	sed -i 's/check = { enabled = false; };/& estimate = { once = 0.5; longest = 0.0; each = 0.005; };/' "$1/burst.cfg"
+}
+reason_in() { "$BURST" queue ls --json "$1" | jq -r '[.[] | select(.state == "waiting")][0].why // ""'; }
+waits_in() { [[ "$(reason_in "$1")" = *"$2"* ]]; } # waits_in FOLDER WORDS
+
+# The later deadline waits for the pod of the run that is at work; another kind of pod does not.
+t_a_request_waits_for_the_pod_of_a_run() {
+	allow_volumes v
+	REHEARSE='boot_delay = "3s";'
+	rehearse
+	slow_guessed_in one 30
+	slow_guessed_in two 4
+	slow_guessed_in other 4 'pod = { cpu = 2; };'
+	burst submit one --quiet 0
+	is "$STATUS" 0 "submit of one ($(cat err.txt))"
+	wait_for 40 "a file of the first" file_count one/out 1
+	burst submit two --quiet 0 --by 2h
+	burst submit other --quiet 0 --by 2h
+	wait_for 30 "the second to wait for the pod" waits_in two "it shares the pods of run "
+	wait_for 30 "another kind to wait for work" waits_in other "of work so far"
+	is "$(ledger "select count(*) from run")" 1 "runs so far"
+	wait_for 60 "the second to be done" are "state = 'done'" 2
+	is "$(creates)" 1 "pods created"
+	is "$(ledger "select count(*) from pod a join run r on r.id = a.run where r.job = 'two' and a.handed_from != ''")" 1 "pods that the second took over"
+	is "$(file_count one/out 30 && file_count two/out 4 && echo all)" all "files"
+	burst queue rm --all
+	wait_for 20 "all to be over" all_over
+	wait_for 20 "the clients to end" no_runner
+	no_gap
+}
+
 run_tests "$@"
