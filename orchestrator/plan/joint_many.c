@@ -11,8 +11,8 @@ enum {
 	/* jobs that all get a plan; of a larger group some do, and the others lie between them */
 	CHECKPOINTS = 8,
 	CHECKPOINTS_LARGE = 4,
-	/* plans that the search may work out; one takes one to two microseconds */
-	PLANS_MOST = 14000,
+	/* plans that the search may work out; one takes up to five microseconds */
+	PLANS_MOST = 8000,
 	WORKS_A_PLAN = 8, /* adding the work of so many jobs takes as long as a plan */
 	GROUPS_TRIED = 5, /* for a new job, the newest first */
 	STEPS_HERE = 256
