@@ -7,10 +7,12 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/guard.h"
 #include "cmd/show/output.h"
 #include "cmd/show/plan_show.h"
 #include "core/core.h"
 #include "engine/caller.h"
+#include "engine/engine.h"
 #include "engine/prices.h"
 #include "launch.h"
 #include "plan/choose.h"
@@ -168,6 +170,7 @@ static int read_plan_wish(struct launch *l, struct plan_wish *wish, struct err *
 	wish->within_s = (double)l->order.max_duration_ms / 1000;
 	wish->staged = wish->goal == PLAN_COST && !row->deadline_ms;
 	wish->pods = row->pods_open ? 0 : row->pods;
+	wish->pods_most = MIN(engine_pods_fit(files_raise(), files_open()), PLAN_PODS_MOST);
 	if (row->deadline_ms) {
 		double left_s = (double)(row->deadline_ms - clock_wall_ms()) / 1000;
 		wish->within_s = wish->within_s > 0 ? MIN(wish->within_s, left_s) : left_s;

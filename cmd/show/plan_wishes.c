@@ -1,7 +1,37 @@
 /* plan_wishes.c - names each wish that a plan does not follow to the letter, and why. */
 #include "plan_show.h"
 
+#include <limits.h>
+
 #include "base/gpus.h"
+#include "plan/choose.h"
+
+/* The pods beyond which the choice did not go, though more would have served the goal better. */
+static void add_pods_limit(struct str *to, const struct estimate *e, const struct plan *pick)
+{
+	const struct plan_machine *m = &e->machines[pick->machine];
+	struct plan_machine free_m = *m;
+	struct plan_wish free_wish = e->wish;
+	struct plan wider;
+	int most = plan_widest(&e->work, m, &e->wish);
+	char time[24], cost[32];
+
+	free_m.pods_max = 0;
+	free_wish.pods_most = INT_MAX;
+	if (e->wish.pods > 0 || pick->pods < most || (size_t)most >= e->work.count ||
+	    plan_choose(&wider, &e->work, &free_m, 1, &free_wish) == PLAN_NOTHING_FITS ||
+	    wider.pods <= most)
+		return;
+	str_addf(to, "pods: %d, ", most);
+	if (most == m->pods_max)
+		str_addf(to, "as many as %s has left", e->offers[pick->machine].provider);
+	else if (most < PLAN_PODS_MOST)
+		str_add(to, "as many as the open files of this process allow (`ulimit -n`)");
+	else
+		str_add(to, "the most of a run");
+	str_addf(to, "; without that limit %d: %s, %s\n", wider.pods,
+		 plan_seconds(time, wider.makespan_p50_s), plan_dollars(cost, wider.cost_usd));
+}
 
 void plan_wishes(struct str *to, const struct estimate *e, const struct plan *pick)
 {
@@ -25,6 +55,7 @@ void plan_wishes(struct str *to, const struct estimate *e, const struct plan *pi
 			 "pods: %d of %d, since another would still boot when the work is done; "
 			 "--goal time rents all at once\n",
 			 pick->pods, wish->pods);
+	add_pods_limit(to, e, pick);
 	if (e->shares_card && m->speed_source == PLAN_PRIOR)
 		str_addf(to,
 			 "workers: %d share a card, which no run has measured: the work takes "

@@ -11,8 +11,6 @@
 /* ---- choose ----
  * Computes offers, widths and batch sizes, and picks the plan that meets the user's goal. */
 
-enum { PODS_MOST = 64 };
-
 static int longest_first(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
@@ -39,8 +37,11 @@ void plan_work_init(struct plan_work *w, double *lengths, size_t count, int batc
 	for (size_t i = 0; i < count; i++)
 		w->sum += lengths[i];
 	w->longest_one = count ? lengths[0] : 0;
-	for (size_t batches = 1; batches <= PLAN_FEW_BATCHES && count; batches++)
+	w->few_least[0] = INFINITY;
+	for (size_t batches = 1; batches <= PLAN_FEW_BATCHES && count; batches++) {
 		w->few[batches] = mean_of_longest(lengths, count, (count + batches - 1) / batches);
+		w->few_least[batches] = MIN(w->few[batches], w->few_least[batches - 1]);
+	}
 	int most = (int)MIN((size_t)MAX(batch_max, 1), MAX(count, 1));
 	for (int b = 1; w->sizes < PLAN_BATCHES_MAX; b = MIN(b * 2, most)) {
 		int i = w->sizes++;
@@ -311,17 +312,95 @@ static void compute_plan(struct plan *out, const struct plan_work *w, const stru
 			: 0;
 }
 
+/* ---- bounds ----
+ * What no plan of one machine with lo to hi pods and batches of at most one size goes below. A
+ * choice among a thousand widths computes few of them, and finds the same plan. */
+
+/* The widest that a run in stages comes to; `pods` for one that rents all at once. */
+static int most_staged(const struct plan_work *w, const struct plan_machine *m,
+		       const struct common *k, int batch_most, const struct plan_wish *wish,
+		       int pods)
+{
+	return shape_of(w, m, k, pods, batch_most, wish).pods;
+}
+
+/* How few and how many batches there may be, and the fewest rounds. */
+struct counts {
+	double rounds, fewest, most;
+};
+
+static struct counts counts_of(size_t count, const struct plan_machine *m, int batch_most, int lo,
+			       int hi)
+{
+	const struct rounds wide = share_evenly(count, hi * m->workers, batch_most),
+			    narrow = share_evenly(count, lo * m->workers, batch_most);
+	double all = (double)count;
+	struct counts s = {.rounds = wide.rounds};
+
+	s.fewest = MAX(ceil(all / batch_most), MIN(wide.rounds * lo * m->workers, all));
+	s.most = MIN(narrow.rounds * hi * m->workers, all);
+	return s;
+}
+
+/* The least that longest_of() can be for as many batches. */
+static double least_longest(const struct plan_work *w, size_t count, const struct counts *s)
+{
+	double least = INFINITY, batch = s->most > 0 ? ceil((double)count / s->most) : 0;
+
+	if (s->fewest <= PLAN_FEW_BATCHES)
+		least = w->few_least[(int)MIN(s->most, PLAN_FEW_BATCHES)];
+	if (s->most <= PLAN_FEW_BATCHES)
+		return least;
+	least = MIN(least, between_sizes(w, batch, mean_longest));
+	for (int i = 0; i < w->sizes; i++)
+		if (w->size[i] > batch)
+			least = MIN(least, mean_longest(w, i));
+	return least;
+}
+
+#define ROUNDING 1e-6 /* by which a sum in another order may differ */
+
+/* Sets time and cost of *least; the rest of it means nothing. */
+static void bound_plans(struct plan *least, const struct plan_work *w, const struct plan_machine *m,
+			const struct common *k, int batch_most, const struct plan_wish *wish,
+			int lo, int hi)
+{
+	size_t canary = w->count > (size_t)wish->canary ? (size_t)wish->canary : 0,
+	       count = w->count - canary;
+	const struct counts counts = counts_of(count, m, batch_most, lo, hi);
+	double again = cost_attempts(1, wish->failing_share),
+	       first_s = canary_s(w, m, canary, batch_most) * again,
+	       coming = wish->staged ? k->cold_p50 - k->setup : 0,
+	       shared_s = again *
+			  (m->speed.once_s + m->speed.longest_s * least_longest(w, count, &counts)),
+	       each_s = again * m->speed.each_s * w->sum * (double)count / (double)w->count,
+	       after_s = first_s + counts.rounds * shared_s + each_s / (hi * m->workers) +
+			 coming * (lo - 1) / lo + m->tail_s;
+	double one_s = k->cold_billed + m->tail_s + m->release_s,
+	       other_s = wish->staged ? one_s - k->setup : one_s + first_s,
+	       others_s = (other_s >= 0 ? lo - 1 : hi - 1) * other_s,
+	       work_s = (counts.fewest * shared_s + each_s) / m->workers;
+
+	*least = (struct plan){
+		.makespan_p50_s = (k->cold_p50 + after_s) * (1 - ROUNDING),
+		.pods_usd =
+			cost_usd(m->price_h, one_s + first_s + others_s + work_s) * (1 - ROUNDING),
+	};
+	least->makespan_p90_s = least->makespan_p50_s; /* no less than that */
+	least->cost_usd = least->pods_usd + m->per_run_usd;
+}
+
 /* ---- the choice ---- */
 
-static bool is_in_time(const struct plan *p, const struct plan_wish *wish)
-{
-	return wish->within_s <= 0 || p->makespan_p90_s <= wish->within_s + 1e-9;
-}
-
-static bool is_in_budget(const struct plan *p, const struct plan_wish *wish)
-{
-	return wish->budget_usd <= 0 || p->pods_usd <= wish->budget_usd + 1e-9;
-}
+/* What a plan must be. Limits of 0 do not count. */
+struct search {
+	enum plan_goal goal;
+	double value_h; /* PLAN_BALANCED */
+	double within_s, budget_usd;
+	double below_s; /* makespan_p50_s */
+	struct plan best;
+	bool any;
+};
 
 /* The goal keeps this small. A little of the other quantity settles ties. */
 static double badness(const struct plan *p, enum plan_goal goal, double value_h)
@@ -334,115 +413,143 @@ static double badness(const struct plan *p, enum plan_goal goal, double value_h)
 	return 0;
 }
 
-static int widest_of(const struct plan_work *w, const struct plan_machine *m,
-		     const struct plan_wish *wish)
+/* Whether the plan keeps the limits and serves the goal better than the best one so far. */
+static bool is_improvement(const struct search *s, const struct plan *p)
 {
-	int most = wish->pods_most > 0 ? wish->pods_most : PODS_MOST;
+	if ((s->within_s > 0 && p->makespan_p90_s > s->within_s + 1e-9) ||
+	    (s->budget_usd > 0 && p->pods_usd > s->budget_usd + 1e-9) ||
+	    (s->below_s > 0 && p->makespan_p50_s >= s->below_s))
+		return false;
+	return !s->any || badness(p, s->goal, s->value_h) < badness(&s->best, s->goal, s->value_h);
+}
+
+/* The plans of one machine with batches of at most this size. */
+struct widths {
+	const struct plan_work *w;
+	const struct plan_machine *m;
+	const struct common *k;
+	const struct plan_wish *wish;
+	int machine, batch_most;
+};
+
+static void consider_width(struct search *s, const struct widths *of, int pods)
+{
+	struct plan p;
+
+	compute_plan(&p, of->w, of->m, of->k, of->machine, pods, of->batch_most, of->wish);
+	if (!is_improvement(s, &p))
+		return;
+	s->best = p;
+	s->any = true;
+}
+
+/* Visits lo to hi pods in halves, without those whose least time and cost are no improvement. */
+static void search_widths(struct search *s, const struct widths *of, int lo, int hi)
+{
+	enum { FEW_WIDTHS = 4 };
+	struct plan least;
+
+	if (hi - lo >= FEW_WIDTHS) {
+		bound_plans(&least, of->w, of->m, of->k, of->batch_most, of->wish, lo, hi);
+		if (!is_improvement(s, &least))
+			return;
+		int middle = lo + (hi - lo) / 2;
+		search_widths(s, of, lo, middle);
+		search_widths(s, of, middle + 1, hi);
+		return;
+	}
+	for (int pods = lo; pods <= hi; pods++)
+		consider_width(s, of, pods);
+}
+
+int plan_widest(const struct plan_work *w, const struct plan_machine *m,
+		const struct plan_wish *wish)
+{
+	int most = wish->pods_most > 0 ? wish->pods_most : PLAN_PODS_MOST;
 
 	if (m->pods_max > 0)
 		most = MIN(most, m->pods_max);
 	return (int)MAX(MIN((size_t)most, w->count), (size_t)1);
 }
 
-typedef void visit_plan(void *ctx, const struct plan *p);
+/* How much of the widths is visited: some of them give the bounds something to be held against. */
+enum visit { VISIT_SOME, VISIT_ALL };
 
-/* Calls visit() for each plan of this machine that meets the number of pods in the wish. */
-static void visit_machine(const struct plan_work *w, const struct plan_machine *m, int index,
-			  const struct plan_wish *wish, visit_plan *visit, void *ctx)
+static void visit_widths(struct search *s, const struct widths *of, enum visit visit)
 {
-	int from = 1, to = widest_of(w, m, wish);
-	const struct common k = common_of(w, m);
-	struct plan p;
+	int to = most_staged(of->w, of->m, of->k, of->batch_most, of->wish,
+			     plan_widest(of->w, of->m, of->wish));
 
-	if (wish->pods > 0)
-		from = to = wish->pods;
-	for (int size = 0, most = 0; size < w->sizes && most < m->batch_max; size++) {
-		most = size + 1 < w->sizes ? MIN(w->size[size], m->batch_max) : m->batch_max;
-		for (int pods = from; pods <= to; pods++) {
-			compute_plan(&p, w, m, &k, index, pods, most, wish);
-			if (p.pods < pods && pods > from)
-				break; /* no wider plan would rent more */
-			visit(ctx, &p);
-		}
+	if (of->wish->pods > 0) {
+		consider_width(s, of, of->wish->pods);
+		return;
+	}
+	if (visit == VISIT_ALL) {
+		search_widths(s, of, 1, to);
+		return;
+	}
+	for (int pods = 1; pods < to; pods *= 2)
+		consider_width(s, of, pods);
+	consider_width(s, of, to);
+}
+
+static void visit_machine(struct search *s, const struct plan_work *w, const struct plan_machine *m,
+			  int index, const struct plan_wish *wish, enum visit visit)
+{
+	const struct common k = common_of(w, m);
+	struct widths of = {.w = w, .m = m, .k = &k, .wish = wish, .machine = index};
+
+	for (int size = 0; size < w->sizes && of.batch_most < m->batch_max; size++) {
+		of.batch_most =
+			size + 1 < w->sizes ? MIN(w->size[size], m->batch_max) : m->batch_max;
+		visit_widths(s, &of, visit);
 	}
 }
 
-struct search {
-	const struct plan_wish *wish;
-	struct plan fitting, in_time, in_budget, fastest, cheapest;
-	bool any_fitting, any_in_time, any_in_budget, any;
-};
-
-/* Replaces *kept, unless it serves the goal at least as well. */
-static void keep_if_better(struct plan *kept, bool *any, const struct plan *p, enum plan_goal goal,
-			   double value_h)
+/* Finds the best plan by s->goal within its limits. */
+static bool find_best(struct search *s, const struct plan_work *w,
+		      const struct plan_machine *machines, size_t count,
+		      const struct plan_wish *wish)
 {
-	if (*any && badness(kept, goal, value_h) <= badness(p, goal, value_h))
-		return;
-	*kept = *p;
-	*any = true;
-}
-
-/* Keeps the plan where it is the best so far. */
-static void consider_plan(void *ctx, const struct plan *p)
-{
-	struct search *s = ctx;
-	bool time = is_in_time(p, s->wish), money = is_in_budget(p, s->wish), had = s->any;
-
-	if (time && money)
-		keep_if_better(&s->fitting, &s->any_fitting, p, s->wish->goal,
-			       s->wish->value_of_time_h);
-	if (time)
-		keep_if_better(&s->in_time, &s->any_in_time, p, PLAN_COST, 0);
-	if (money)
-		keep_if_better(&s->in_budget, &s->any_in_budget, p, PLAN_TIME, 0);
-	keep_if_better(&s->fastest, &had, p, PLAN_TIME, 0);
-	keep_if_better(&s->cheapest, &s->any, p, PLAN_COST, 0);
+	for (size_t i = 0; i < count && wish->pods <= 0; i++)
+		visit_machine(s, w, &machines[i], (int)i, wish, VISIT_SOME);
+	for (size_t i = 0; i < count; i++)
+		visit_machine(s, w, &machines[i], (int)i, wish, VISIT_ALL);
+	return s->any;
 }
 
 enum plan_verdict plan_choose(struct plan *out, const struct plan_work *w,
 			      const struct plan_machine *machines, size_t count,
 			      const struct plan_wish *wish)
 {
-	struct search s = {.wish = wish};
+	struct search fitting = {.goal = wish->goal,
+				 .value_h = wish->value_of_time_h,
+				 .within_s = wish->within_s,
+				 .budget_usd = wish->budget_usd},
+		      in_time = {.goal = PLAN_COST, .within_s = wish->within_s},
+		      in_budget = {.goal = PLAN_COST, .budget_usd = wish->budget_usd},
+		      fastest = {.goal = PLAN_TIME}, cheapest = {.goal = PLAN_COST};
 
-	for (size_t i = 0; i < count; i++)
-		visit_machine(w, &machines[i], (int)i, wish, consider_plan, &s);
-	if (!s.any)
-		return PLAN_NOTHING_FITS;
-	if (s.any_fitting) {
-		*out = s.fitting;
+	if (find_best(&fitting, w, machines, count, wish)) {
+		*out = fitting.best;
 		return PLAN_FOUND;
 	}
-	*out = !s.any_in_time ? s.fastest : !s.any_in_budget ? s.cheapest : s.in_time;
-	return !s.any_in_time     ? PLAN_TOO_SLOW
-	       : !s.any_in_budget ? PLAN_TOO_EXPENSIVE
-				  : PLAN_NEITHER;
+	if (!find_best(&cheapest, w, machines, count, wish))
+		return PLAN_NOTHING_FITS;
+	if (!find_best(&in_time, w, machines, count, wish)) {
+		find_best(&fastest, w, machines, count, wish);
+		*out = fastest.best;
+		return PLAN_TOO_SLOW;
+	}
+	if (!find_best(&in_budget, w, machines, count, wish)) {
+		*out = cheapest.best;
+		return PLAN_TOO_EXPENSIVE;
+	}
+	*out = in_time.best;
+	return PLAN_NEITHER;
 }
 
 /* ---- what is worth showing ---- */
-
-struct list {
-	struct plan *plans;
-	size_t count, cap;
-};
-
-static void collect_plan(void *ctx, const struct plan *p)
-{
-	struct list *l = ctx;
-
-	GROW(l->plans, l->count, l->cap);
-	l->plans[l->count++] = *p;
-}
-
-static int cheapest_first(const void *a, const void *b)
-{
-	const struct plan *x = a, *y = b;
-
-	if (x->cost_usd != y->cost_usd)
-		return x->cost_usd < y->cost_usd ? -1 : 1;
-	return (x->makespan_p50_s > y->makespan_p50_s) - (x->makespan_p50_s < y->makespan_p50_s);
-}
 
 /* What a person would call another plan: one percent faster is not. */
 #define WORTH_SHOWING 0.99
@@ -450,21 +557,14 @@ static int cheapest_first(const void *a, const void *b)
 size_t plan_front(struct plan *out, size_t room, const struct plan_work *w,
 		  const struct plan_machine *machines, size_t count, const struct plan_wish *wish)
 {
-	struct list all = {0};
 	size_t kept = 0;
-	double fastest_s = INFINITY;
+	struct search s = {.goal = PLAN_COST};
 
-	for (size_t i = 0; i < count; i++)
-		visit_machine(w, &machines[i], (int)i, wish, collect_plan, &all);
-	if (all.count)
-		qsort(all.plans, all.count, sizeof(*all.plans), cheapest_first);
-	for (size_t i = 0; i < all.count && kept < room; i++) {
-		if (all.plans[i].makespan_p50_s >= fastest_s * WORTH_SHOWING)
-			continue;
-		fastest_s = all.plans[i].makespan_p50_s;
-		out[kept++] = all.plans[i];
+	while (kept < room && find_best(&s, w, machines, count, wish)) {
+		out[kept++] = s.best;
+		s = (struct search){.goal = PLAN_COST,
+				    .below_s = s.best.makespan_p50_s * WORTH_SHOWING};
 	}
-	free(all.plans);
 	return kept;
 }
 
@@ -473,20 +573,18 @@ size_t plan_widths(struct plan *out, size_t room, const struct plan_work *w,
 		   const struct plan_wish *wish)
 {
 	const struct plan_machine *m = &machines[machine];
-	int most = widest_of(w, m, wish);
+	int most = plan_widest(w, m, wish);
 	size_t kept = 0;
 
 	for (int pods = 1; pods <= most && kept < room; pods *= 2) {
 		struct plan_wish at = *wish;
-		struct search s = {.wish = &at};
+		struct search s = {.goal = PLAN_COST};
 		at.pods = pods;
-		at.within_s = at.budget_usd = 0;
-		at.goal = PLAN_COST;
 		/* what each width costs, whether a run would come to it or not */
 		at.staged = false;
-		visit_machine(w, m, (int)machine, &at, consider_plan, &s);
+		visit_machine(&s, w, m, (int)machine, &at, VISIT_ALL);
 		if (s.any)
-			out[kept++] = s.cheapest;
+			out[kept++] = s.best;
 	}
 	return kept;
 }

@@ -13,7 +13,7 @@
  * Chooses GPU, number of pods and batch size for a job: all plans, the best one, and the few
  * worth showing. Pure. Seconds and dollars are estimates in doubles; see cost.h. */
 
-enum { PLAN_BATCHES_MAX = 12, PLAN_FRONT_MAX = 16, PLAN_FEW_BATCHES = 64 };
+enum { PLAN_BATCHES_MAX = 12, PLAN_FRONT_MAX = 16, PLAN_FEW_BATCHES = 64, PLAN_PODS_MOST = 1000 };
 
 /* The lengths of the segments to render, summed up once for every batch size that is considered. */
 struct plan_work {
@@ -27,6 +27,7 @@ struct plan_work {
 	double heaviest[PLAN_BATCHES_MAX]; /* all lengths in the first of these batches */
 	/* all in so many batches of one size, sorted by length: the mean of the longest in each */
 	double few[PLAN_FEW_BATCHES + 1];
+	double few_least[PLAN_FEW_BATCHES + 1]; /* the least of few[1] to few[i] */
 	double longest_one;
 };
 /* lengths: of `count` segments, in any order; it gets sorted, the longest first. batch_max: the
@@ -68,7 +69,7 @@ struct plan_wish {
 	double budget_usd;    /* 0: none */
 	double failing_share; /* of segments that are rendered again */
 	int pods;             /* exactly so many; 0: the planner chooses */
-	int pods_most;        /* at most so many; 0: 64 */
+	int pods_most;        /* at most so many; 0: PLAN_PODS_MOST */
 	int canary;           /* so many segments are rendered alone, before all others */
 	/* further pods are rented only when these are good, and only if they have work for long
 	 * enough */
@@ -99,6 +100,10 @@ enum plan_verdict {
 enum plan_verdict plan_choose(struct plan *out, const struct plan_work *w,
 			      const struct plan_machine *machines, size_t count,
 			      const struct plan_wish *wish);
+
+/* How many pods of this machine a plan may have. */
+int plan_widest(const struct plan_work *w, const struct plan_machine *m,
+		const struct plan_wish *wish);
 
 /* The plans that no other one beats in both time and cost, the cheapest first, each machine's best
  * widths and batches included. At most `room`; returns how many. */

@@ -7,8 +7,6 @@
 
 #include "base/guard.h"
 
-enum { PODS_MOST = 64 }; /* to which a run may widen by itself */
-
 static const char *const goals[] = {
 	[PLAN_COST] = "cost", [PLAN_TIME] = "time", [PLAN_BALANCED] = "balanced"};
 
@@ -100,12 +98,11 @@ static void make_forecasts(struct run_choice *c, const struct estimate *e)
 /* How many pods a run with this plan may widen to. */
 static int widest_of(const struct estimate *e, const struct plan *pick)
 {
-	int most = MIN(MIN((int)MIN(e->open, (size_t)PODS_MOST),
-			   engine_pods_fit(files_raise(), files_open())),
-		       PODS_MOST);
-	int helpful = e->machines[pick->machine].pods_max;
+	const struct plan_wish wish = {
+		.pods_most = MIN(engine_pods_fit(files_raise(), files_open()), PLAN_PODS_MOST)};
 
-	return helpful > 0 ? MIN(most, helpful) : most;
+	return MIN(plan_widest(&e->work, &e->machines[pick->machine], &wish),
+		   (int)MIN(e->open, (size_t)PLAN_PODS_MOST));
 }
 
 void run_choose(struct run_choice *c, const struct estimate *e, const struct plan *pick,

@@ -135,11 +135,43 @@ static void game(int number, bool staged)
 	       brute_ms, brute_ms / took[REPEATS / 2], 100 * (usd / best - 1));
 }
 
+/* As wide as a run may be: a deadline, or a budget that pays for hundreds of pods. */
+static void wide_game(const char *what, const struct plan_wish *wish)
+{
+	struct plan_machine machines[OFFERS];
+	double lengths[SEGMENTS], took[REPEATS];
+	struct plan_work w;
+	struct plan p;
+
+	seed = 7;
+	for (int i = 0; i < SEGMENTS; i++)
+		lengths[i] = random_between(30, 280);
+	for (int i = 0; i < OFFERS; i++)
+		random_machine(&machines[i]);
+	for (int i = 0; i < REPEATS; i++) {
+		double before = now_ms();
+		plan_work_init(&w, lengths, SEGMENTS, BATCH_MAX, 0);
+		plan_choose(&p, &w, machines, OFFERS, wish);
+		took[i] = now_ms() - before;
+	}
+	qsort(took, REPEATS, sizeof(*took), by_size);
+	printf("%d offers x %d pods x %d batch sizes, %s: %.2f ms; %d pods\n", OFFERS,
+	       PLAN_PODS_MOST, w.sizes, what, took[REPEATS / 2], p.pods);
+}
+
 int main(void)
 {
 	for (int i = 1; i <= GAMES; i++)
 		game(i, false);
 	for (int i = 1; i <= GAMES; i++)
 		game(i, true);
+	wide_game("the fastest for $50",
+		  &(struct plan_wish){.goal = PLAN_TIME, .budget_usd = 50, .canary = CANARY});
+	wide_game("the cheapest in 20 s",
+		  &(struct plan_wish){.goal = PLAN_COST, .within_s = 20, .canary = CANARY});
+	wide_game("$100 an hour of waiting", &(struct plan_wish){.goal = PLAN_BALANCED,
+								 .value_of_time_h = 100,
+								 .canary = CANARY});
+	wide_game("too slow", &(struct plan_wish){.goal = PLAN_COST, .within_s = 1});
 	return 0;
 }
