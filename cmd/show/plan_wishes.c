@@ -6,29 +6,28 @@
 #include "base/gpus.h"
 #include "plan/choose.h"
 
-/* The pods beyond which the choice did not go, though more would have served the goal better. */
+/* A limit of pods beyond which more would have served the goal better. */
 static void add_pods_limit(struct str *to, const struct estimate *e, const struct plan *pick)
 {
 	const struct plan_machine *m = &e->machines[pick->machine];
-	struct plan_machine free_m = *m;
-	struct plan_wish free_wish = e->wish;
+	struct plan_machine unlimited = *m;
+	struct plan_wish wish = e->wish;
 	struct plan wider;
-	int most = plan_widest(&e->work, m, &e->wish);
+	int most = plan_widest(&e->work, m, &wish);
 	char time[24], cost[32];
 
-	free_m.pods_max = 0;
-	free_wish.pods_most = INT_MAX;
-	if (e->wish.pods > 0 || pick->pods < most || (size_t)most >= e->work.count ||
-	    plan_choose(&wider, &e->work, &free_m, 1, &free_wish) == PLAN_NOTHING_FITS ||
+	unlimited.pods_max = 0;
+	wish.pods_most = INT_MAX;
+	if (wish.pods > 0 || (size_t)most >= e->work.count ||
+	    plan_choose(&wider, &e->work, &unlimited, 1, &wish) == PLAN_NOTHING_FITS ||
 	    wider.pods <= most)
 		return;
-	str_addf(to, "pods: %d, ", most);
 	if (most == m->pods_max)
-		str_addf(to, "as many as %s has left", e->offers[pick->machine].provider);
+		str_addf(to, "pods: %s has %d left", e->offers[pick->machine].provider, most);
 	else if (most < PLAN_PODS_MOST)
-		str_add(to, "as many as the open files of this process allow (`ulimit -n`)");
+		str_addf(to, "pods: the open files of this process allow %d (`ulimit -n`)", most);
 	else
-		str_add(to, "the most of a run");
+		str_addf(to, "pods: a run has %d at most", most);
 	str_addf(to, "; without that limit %d: %s, %s\n", wider.pods,
 		 plan_seconds(time, wider.makespan_p50_s), plan_dollars(cost, wider.cost_usd));
 }
@@ -56,6 +55,11 @@ void plan_wishes(struct str *to, const struct estimate *e, const struct plan *pi
 			 "--goal time rents all at once\n",
 			 pick->pods, wish->pods);
 	add_pods_limit(to, e, pick);
+	if (pick->at_risk_usd > 0)
+		str_addf(to,
+			 "first segments: %d pods work while these are checked; bad ones stop the "
+			 "run, which has then cost at most %s (nine times in ten)\n",
+			 pick->pods, plan_dollars(usd, pick->at_risk_usd));
 	if (e->shares_card && m->speed_source == PLAN_PRIOR)
 		str_addf(to,
 			 "workers: %d share a card, which no run has measured: the work takes "

@@ -86,7 +86,8 @@ struct core_conf {
 	/* a missing volume is made, once a pod could be rented beside it */
 	bool make_volume;
 	int pods; /* how wide */
-	/* all of them from the start, whatever they cost: a deadline needs that many */
+	/* all of them from the start, whatever they cost: a deadline needs that many. They work
+	 * while the canary is checked */
 	bool at_once;
 	int workers;
 	int max_batch;
@@ -99,7 +100,8 @@ struct core_conf {
 	const int *batch_sizes;
 	size_t batch_size_count;
 	bool command; /* one segment a pod at a time */
-	/* a few segments of the first pod are checked before more pods are rented */
+	/* a few segments of the first pod are checked before more pods are rented; if all are bad,
+	 * the run stops */
 	bool canary;
 	bool needs_gpu;
 	bool detached; /* hand the queue over once the pods work */

@@ -260,8 +260,9 @@ void dispatch_fill_pod(struct core *c, int pod)
 	if (!c->canary_ok) {
 		if (!c->canary_sent && c->todo)
 			send_canary(c, pod);
-		if (!c->canary_sent || !c->batches[c->canary_batch].over ||
-		    c->batches[c->canary_batch].pod != pod)
+		/* pods that are all up bill while they wait, and bad segments stop all of them */
+		if (!c->conf.at_once && (!c->canary_sent || !c->batches[c->canary_batch].over ||
+					 c->batches[c->canary_batch].pod != pod))
 			return;
 	}
 	while (c->todo && wants_batch(c, p) && send_next_batch(c, pod))

@@ -327,7 +327,7 @@ static int width_wanted(const struct core *c)
  * time. One that comes up is released again when there will be work for less than a quarter of the
  * time that it still needs. A worker's start is no work: first batches count only as far as they
  * cannot be too slow (pace_at_best()). With a deadline that takes several pods (conf.at_once) all
- * are rented at once; the canary runs on the first that is up. */
+ * are rented and work at once; the canary runs on the first that is up. */
 bool width_pays(double work_ms, const struct stint *others, size_t count, struct stint one,
 		int64_t least_ms)
 {

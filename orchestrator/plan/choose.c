@@ -123,17 +123,30 @@ static double all_batches_s(const struct plan_work *w, const struct speed *s,
 /* A few segments in the order of the script: their longest is a little longer than the mean. */
 #define CANARY_LONGEST 1.25
 
-/* Seconds of one pod for the first `count` segments, in batches no larger than others. */
-static double canary_s(const struct plan_work *w, const struct plan_machine *m, size_t count,
-		       int batch_most)
+/* How many segments are in the canary: one batch, so no more than a worker takes. */
+static size_t canary_count(const struct plan_work *w, const struct plan_machine *m,
+			   const struct plan_wish *wish)
+{
+	return w->count > (size_t)wish->canary ? (size_t)MIN(wish->canary, m->batch_max) : 0;
+}
+
+static double canary_s(const struct plan_work *w, const struct plan_machine *m, size_t count)
 {
 	const double mean = mean_length(w);
-	const struct rounds r = share_evenly(count, m->workers, batch_most);
 
-	return count ? r.rounds * speed_batch_s(&m->speed,
-						MIN(mean * CANARY_LONGEST, w->longest_one),
-						mean * r.batch)
+	return count ? speed_batch_s(&m->speed, MIN(mean * CANARY_LONGEST, w->longest_one),
+				     mean * (double)count)
 		     : 0;
+}
+
+/* The segments that are rendered before all others. Where all pods work at once, a canary as large
+ * as their batches is one of these. */
+static size_t separate_canary(const struct plan_work *w, const struct plan_machine *m,
+			      const struct plan_wish *wish, int batch_most)
+{
+	size_t count = canary_count(w, m, wish);
+
+	return wish->staged || count < (size_t)batch_most ? count : 0;
 }
 
 /* How many pods are rented after the canary: one pays if it has work for as long as it takes to
@@ -150,7 +163,7 @@ static int staged_pods(int pods, double left_s, double coming_s)
 struct shape {
 	int pods; /* that are really rented */
 	struct rounds rounds;
-	double canary; /* rendered by the first pod alone */
+	double canary; /* what the first pod renders before it shares the rest */
 	double rest;   /* what all workers render after that, together */
 	double one_batch;
 	/* further pods come up for so long after the canary, while the first one works; 0: all come
@@ -199,10 +212,9 @@ static struct shape shape_of(const struct plan_work *w, const struct plan_machin
 			     const struct common *k, int pods, int batch_most,
 			     const struct plan_wish *wish)
 {
-	size_t canary = w->count > (size_t)wish->canary ? (size_t)wish->canary : 0,
-	       count = w->count - canary;
+	size_t canary = separate_canary(w, m, wish, batch_most), count = w->count - canary;
 	double again = cost_attempts(1, wish->failing_share), coming = k->cold_p50 - k->setup;
-	struct shape s = {.pods = pods, .canary = canary_s(w, m, canary, batch_most) * again};
+	struct shape s = {.pods = pods, .canary = canary_s(w, m, canary) * again};
 
 	if (wish->staged && pods > 1) {
 		struct rounds alone = share_evenly(count, m->workers, batch_most);
@@ -234,11 +246,10 @@ static double busiest_s(const struct plan_work *w, const struct plan_machine *m,
 static double billed_s(const struct plan_machine *m, const struct common *k, const struct shape *s,
 		       double mean_s, double end_s)
 {
-	double cold_s = k->cold_billed, first_s = cold_s + s->canary + mean_s + s->waited,
-	       other_s = first_s;
+	double other_s = k->cold_billed + mean_s + s->waited, first_s = other_s + s->canary;
 
 	if (s->coming > 0)
-		other_s = cold_s - k->setup + mean_s + s->waited - s->coming;
+		other_s -= k->setup + s->coming;
 	return cost_quantum_s(first_s + end_s, m->quantum_s) +
 	       (s->pods - 1) * cost_quantum_s(other_s + end_s, m->quantum_s);
 }
@@ -274,6 +285,21 @@ static double slack_s(const struct common *k, int starts, double work_s,
 	return MAX(spread_quantile(&sum, SPREAD_Z90) - medians_s, 0.0);
 }
 
+/* What all pods cost until the first segments have been checked, where they do not wait for that.
+ */
+static double at_risk_usd(const struct plan_work *w, const struct plan_machine *m,
+			  const struct common *k, const struct plan_wish *wish, int pods)
+{
+	size_t canary = canary_count(w, m, wish);
+	double slow_s = MAX(spread_quantile(&k->cold, SPREAD_Z90) - k->cold_p50, 0.0),
+	       each_s = slow_s + k->cold_billed + canary_s(w, m, canary) + m->tail_s +
+			m->release_s;
+
+	return canary && pods > 1 && !wish->staged
+		       ? cost_usd(m->price_h, pods * cost_quantum_s(each_s, m->quantum_s))
+		       : 0;
+}
+
 /* One plan: all workers render the same number of batches, of equal size and none larger than
  * `batch_most`. out->pods: how many it really comes to. */
 static void compute_plan(struct plan *out, const struct plan_work *w, const struct plan_machine *m,
@@ -304,6 +330,7 @@ static void compute_plan(struct plan *out, const struct plan_work *w, const stru
 	out->cost_usd = out->pods_usd + m->per_run_usd;
 	out->cost_p90_usd = out->cost_usd +
 			    cost_usd(m->price_h, slack_s(k, s.pods, out->work_s, &repeated_by_all));
+	out->at_risk_usd = at_risk_usd(w, m, k, wish, s.pods);
 	out->used = out->billed_s > 0 ? MIN(out->work_s / out->billed_s, 1.0) : 0;
 	out->seats =
 		k->full_gain > 0
@@ -365,19 +392,19 @@ static void bound_plans(struct plan *least, const struct plan_work *w, const str
 			const struct common *k, int batch_most, const struct plan_wish *wish,
 			int lo, int hi)
 {
-	size_t canary = w->count > (size_t)wish->canary ? (size_t)wish->canary : 0,
-	       count = w->count - canary;
+	size_t canary = separate_canary(w, m, wish, batch_most), count = w->count - canary;
 	const struct counts counts = counts_of(count, m, batch_most, lo, hi);
 	double again = cost_attempts(1, wish->failing_share),
-	       first_s = canary_s(w, m, canary, batch_most) * again,
+	       first_s = canary_s(w, m, canary) * again,
 	       coming = wish->staged ? k->cold_p50 - k->setup : 0,
 	       shared_s = again *
 			  (m->speed.once_s + m->speed.longest_s * least_longest(w, count, &counts)),
 	       each_s = again * m->speed.each_s * w->sum * (double)count / (double)w->count,
-	       after_s = first_s + counts.rounds * shared_s + each_s / (hi * m->workers) +
-			 coming * (lo - 1) / lo + m->tail_s;
+	       rounds_s = counts.rounds * shared_s + each_s / (hi * m->workers),
+	       after_s = first_s + rounds_s + coming * (lo - 1) / lo +
+			 m->tail_s;
 	double one_s = k->cold_billed + m->tail_s + m->release_s,
-	       other_s = wish->staged ? one_s - k->setup : one_s + first_s,
+	       other_s = wish->staged ? one_s - k->setup : one_s,
 	       others_s = (other_s >= 0 ? lo - 1 : hi - 1) * other_s,
 	       work_s = (counts.fewest * shared_s + each_s) / m->workers;
 

@@ -70,9 +70,9 @@ struct plan_wish {
 	double failing_share; /* of segments that are rendered again */
 	int pods;             /* exactly so many; 0: the planner chooses */
 	int pods_most;        /* at most so many; 0: PLAN_PODS_MOST */
-	int canary;           /* so many segments are rendered alone, before all others */
+	int canary;           /* so many segments are checked first, in one batch */
 	/* further pods are rented only when these are good, and only if they have work for long
-	 * enough */
+	 * enough; else all are rented and work at once, and bad ones stop them */
 	bool staged;
 };
 
@@ -85,6 +85,9 @@ struct plan {
 	double pods_usd; /* what caps and the ledger count */
 	double cost_usd; /* with what the run costs beside its pods */
 	double cost_p90_usd;
+	/* what the pods cost nine times in ten until the first segments have been checked, if all
+	 * work at once; 0: one pod alone renders these */
+	double at_risk_usd;
 	double used;  /* share of billed time that computes */
 	double seats; /* throughput at this batch, of that at the largest batch that fits */
 };

@@ -8,7 +8,7 @@
 planned() {
 	# shellcheck disable=SC2086
 	burst plan --offers offers.json --json ${5:-}
-	is "$STATUS" 0 "$1 ($(tail -n 1 err.txt))"
+	is "$STATUS $(json .verdict)" "0 found" "$1 ($(tail -n 1 err.txt))"
 	is "$(json '.pick | "\(.pods) x \(.gpu)\(if .spot then " spot" else "" end) at \(.provider)"')" "$2" "$1: pods"
 	is "$(json '.pick.makespan_p50_s * 10 | round / 10') s" "$3 s" "$1: time"
 	is "$(json '.pick.cost_usd * 10000 | round / 10000')" "$4" "$1: dollars"
@@ -95,6 +95,44 @@ t_saved_offers_where_the_volume_is() {
 	burst plan --offers offers.json
 	is "$STATUS" 4 "none where the volume is"
 	has err.txt '2 offers are left out: not where volume "cache" is: CA-MTL-1'
+}
+
+# 1,200 items of 1 s, each by itself, on pods that take 90 s: 150 pods render 8 each, and 98.3 s of each, 99 billed ones, cost $2.97.
+# A time of 7 s would take 172 pods.
+t_a_budget_alone_ends_the_width() {
+	cold_starts runpod 90
+	batches runpod 1 'gpu = "RTX 4090"; each = 0.0125;'
+	jq -s . <(offer runpod "RTX 4090" 0.72) >offers.json
+	equal_lines 1200
+	planned 'the fastest for $3' "150 x RTX 4090 at runpod" 98.1 2.97 "--goal time --max-cost 3.00"
+	burst plan --offers offers.json --goal time --max-cost 3.00
+	hasnt out.txt "without that limit"
+	(ulimit -n 500 && burst plan --offers offers.json --goal time --max-cost 3.00)
+	grep -qE '^pods: the open files of this process allow [0-9]+ \(`ulimit -n`\); without that limit 150: 1m38s, \$2\.97' out.txt ||
+		complain "a limit of files: $(grep ^pods: out.txt)"
+	# two items each on 600 pods; one each would take 1,200
+	planned "for any money" "600 x RTX 4090 at runpod" 92.1 11.16 "--goal time --max-cost 30.00"
+	burst plan --offers offers.json --goal time --max-cost 30.00
+	has out.txt 'pods: a run has 1000 at most; without that limit 1200: 1m31s, $22.08'
+}
+# 1,200 s of work in items of 4 s. Pods that all work at once end after their cold start and their share: 43 pods have 7 items (40 would
+# have 8), 22 have 14 (0.1 s to fetch the last one leave no time for 15), 6 have 50. Where one item is checked before, six are too few.
+t_pods_of_a_tight_deadline_work_at_once() {
+	cold_starts runpod 900
+	batches runpod 1 'gpu = "RTX 4090"; each = 0.05;'
+	jq -s . <(offer runpod "RTX 4090" 0.72) >offers.json
+	equal_lines 300
+	sed -i 's/max_duration = "10m"/max_duration = "1h"/' burst.cfg
+	planned "930 s" "43 x RTX 4090 at runpod" 928.1 7.9894 "--deadline 930s --max-cost 20"
+	planned "960 s" "22 x RTX 4090 at runpod" 956.1 4.202 "--deadline 960s --max-cost 20"
+	ledger "delete from pod"
+	cold_starts runpod 90
+	planned "300 s" "6 x RTX 4090 at runpod" 290.1 0.3492 "--deadline 300s"
+	# 95 s of each until the first item is checked
+	burst plan --offers offers.json --deadline 300s
+	has out.txt 'first segments: 6 pods work while these are checked; bad ones stop the run, which has then cost at most $0.1140 (nine times in ten)'
+	burst plan --offers offers.json
+	hasnt out.txt "first segments:"
 }
 
 run_tests "$@"

@@ -280,7 +280,8 @@ static void check_pod(struct client *cl, int pod)
 	const struct core *c = cl->core;
 	const struct core_pod *p = &c->pods[pod];
 	bool bare = p->workload.batches == 0 && !pod_owes(p);
-	bool canary_waits = !c->canary_ok && c->canary_sent && !core_is_stopping(c);
+	bool canary_waits =
+		!c->canary_ok && c->canary_sent && !core_is_stopping(c) && !c->conf.at_once;
 	bool offered =
 		p->offered_until && c->now <= MAX(p->offered_until, client_woke_at(cl)) + 1000;
 

@@ -1,5 +1,6 @@
 /* test_choose.c - the card and the number of pods that the planner chooses, against worked
  * cases: one row per case. UC: the U-curve. WT: width by deadline. BG: by budget. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -217,6 +218,64 @@ static void pods_for_a_deadline(void **state)
 	check_rows("WT-1", rows, n);
 }
 
+/* The same with the first segments checked: all pods work at once, and the check is a batch of one
+ * of them. 1,200 s of work, in items that no two pods share: 40 pods have 30 items of 1 s each, 43
+ * have at most 7 of 4 s (40 would have 8). A pod with 15 items of 4 s ends after 960 s. What bad
+ * first items cost: each pod's cold start and one item. */
+static void pods_for_a_deadline_with_a_check(void **state)
+{
+	(void)state;
+	static const struct {
+		double item_s, cold_s, deadline_s;
+		int pods;
+	} cases[] = {
+		{4, 900, 930, 43}, {1, 900, 930, 40}, {4, 900, 960, 20},
+		{4, 90, 300, 6},   {1, 90, 300, 6},   {1, 90, 600, 3},
+		{4, 900, 1200, 4}, {2, 900, 925, 50}, {4, 900, 903, 0},
+	};
+	static double lengths[1200];
+	struct row rows[ARRAY_LEN(cases) * 3];
+	size_t n = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		size_t items = (size_t)(1200 / cases[i].item_s);
+		struct plan_work w;
+		struct plan_machine m = {
+			.price_h = 0.69,
+			.workers = 1,
+			.batch_max = 1,
+			.speed.each_s = 1,
+			.cold.phase[COLD_BOOT] = {cases[i].cold_s, cases[i].cold_s, 3}};
+		const struct plan_wish wish = {
+			.goal = PLAN_COST, .within_s = cases[i].deadline_s, .canary = 3};
+		struct plan p;
+		for (size_t k = 0; k < items; k++)
+			lengths[k] = cases[i].item_s;
+		plan_work_init(&w, lengths, items, 1, 0);
+		bool found = plan_choose(&p, &w, &m, 1, &wish) == PLAN_FOUND;
+		/* the fewest pods whose largest share ends in time */
+		int fewest = 0;
+		for (int pods = 1; pods <= (int)items && !fewest; pods++)
+			if (cases[i].cold_s + ceil((double)items / pods) * cases[i].item_s <=
+			    cases[i].deadline_s)
+				fewest = pods;
+		double usd = cost_usd(.69, cases[i].pods * cases[i].cold_s + 1200);
+		double risk = cost_usd(.69, cases[i].pods * (cases[i].cold_s + cases[i].item_s));
+		rows[n++] = (struct row){
+			"WT-1", "the fewest pods, counted", fewest, cases[i].pods, ABSOLUTE, 0};
+		rows[n++] = (struct row){
+			"WT-1", "pods with a check", found ? p.pods : 0, cases[i].pods, ABSOLUTE,
+			0};
+		rows[n++] = (struct row){"WT-1",
+					 "cost and risk",
+					 found ? p.cost_usd + p.at_risk_usd : 0,
+					 found ? usd + risk : 0,
+					 ABSOLUTE,
+					 1e-6};
+	}
+	check_rows("WT-1 with a check", rows, n);
+}
+
 static void twenty_lines(void **state)
 {
 	(void)state;
@@ -276,6 +335,7 @@ int main(void)
 		cmocka_unit_test(the_u_curve),
 		cmocka_unit_test(a_host_floor_makes_the_cheapest_card_win),
 		cmocka_unit_test(pods_for_a_deadline),
+		cmocka_unit_test(pods_for_a_deadline_with_a_check),
 		cmocka_unit_test(twenty_lines),
 		cmocka_unit_test(pods_for_a_budget),
 	};

@@ -64,31 +64,39 @@ static void test_a_failed_segment_is_measured(void **state)
 	assert_true(paces[0] > 0 && paces[1] == paces[0]);
 }
 
-/* A deadline takes all of them: they come up side by side, and the first one up has the canary. */
+/* A deadline takes all of them: they come up and work side by side, and the first one up has the
+ * canary. Its result stops all of them if it is bad. */
 static void test_all_at_once_for_a_deadline(void **state)
 {
 	struct offer o = offer(0, 1000000);
 	struct bench b;
 
 	(void)state;
-	set_up(&b, 200);
-	b.conf.canary = true;
-	b.conf.pods = 3;
-	b.conf.at_once = true;
-	start_with(&b, &o, 1);
-	check_field("at once", "pods rented", core_pod_count(b.core), 3);
-	bring_up(&b, 1);
-	assert_int_equal(did(&b, ACT_SEND, 1), 1);
-	assert_int_equal(core_batch_at(b.core, 0)->count, CORE_CANARY);
-	bring_up(&b, 0);
-	assert_int_equal(did(&b, ACT_SEND, 0), 0); /* not before it is known that the job works */
-	began(&b, 1, 0);
-	b.now += SECOND;
-	uint32_t segment = core_batch_at(b.core, 0)->segments[0];
-	rendered(&b, 1, segment);
-	safe(&b, 1, segment, true);
-	assert_true(did(&b, ACT_SEND, 0) > 0);
-	tear_down(&b);
+	for (int bad = 0; bad <= CORE_CANARY; bad += CORE_CANARY) {
+		set_up(&b, 200);
+		b.conf.canary = true;
+		b.conf.pods = 3;
+		b.conf.at_once = true;
+		start_with(&b, &o, 1);
+		check_field("at once", "pods rented", core_pod_count(b.core), 3);
+		bring_up(&b, 1);
+		assert_int_equal(core_batch_at(b.core, 0)->count, CORE_CANARY);
+		bring_up(&b, 0);
+		assert_true(did(&b, ACT_SEND, 0) > 0); /* it bills, so it works */
+		began(&b, 1, 0);
+		b.now += SECOND;
+		for (int i = 0; i < CORE_CANARY; i++) {
+			uint32_t segment = core_batch_at(b.core, 0)->segments[i];
+			rendered(&b, 1, segment);
+			safe(&b, 1, segment, i >= bad);
+		}
+		check_field("at once", "stopped", core_is_stopping(b.core), bad > 0);
+		if (bad) {
+			end_well(&b);
+			check_field("at once", "exit", exit_status(&b), 1);
+		}
+		tear_down(&b);
+	}
 }
 
 static const struct {

@@ -234,47 +234,59 @@ static void the_canary_setup_and_width_are_counted(void **state)
 	(void)state;
 	static const struct {
 		const char *name;
-		int pods, canary;
+		int pods, canary, batch_max;
 		bool staged;
-		double makespan_s, billed_s;
+		double makespan_s, billed_s, at_risk_s, once_s;
 	} cases[] = {
-		{"one pod", 1, 0, false, 120, 121},
+		{"one pod", 1, 0, 1, false, 120, 121, 0},
 		/* 3 segments in one batch cost what they cost in any: 1 s each */
-		{"one pod with a canary", 1, 3, false, 120, 121},
-		{"four at once wait for the first one's setup", 4, 0, false, 45, 184},
-		{"four at once wait for the canary, too", 4, 3, false, 20 + 3 + 25,
-		 4 * (20 + 3 + 24.25) + 4},
+		{"one pod with a canary", 1, 3, 8, false, 120, 121, 0},
+		{"four at once wait for the first one's setup", 4, 0, 1, false, 45, 184, 0},
+		/* the canary is one of their batches, and a bad one stops four pods after 20 + 1 +
+		 * 1 s */
+		{"four at once, a segment in each batch", 4, 3, 1, false, 45, 184, 4 * 22},
+		{"four at once, two segments in each batch", 4, 3, 2, false, 20 + 13 * 100 / 52.,
+		 184, 4 * 23},
+		/* at 8 s for each batch: 97 segments in 16 batches beside it, 20 + 11 + 4 x (8 +
+		 * 97/16) s */
+		{"four at once, batches larger than the canary", 4, 3, 8, false, 20 + 11 + 56.25,
+		 80 + 11 + 225 + 4, 4 * 32, .once_s = 8},
 		/* 97 s of work at 12 s for each further pod: all four pay. 20 + 3 + 97/4 + 12 * 3/4
 		 */
-		{"four in stages", 4, 3, true, 20 + 3 + 25 + 9,
-		 20 + 3 + 24.25 + 9 + 3 * (12 + 24.25 + 9 - 12) + 4},
-		/* a pod more than 97/12 - 1 = 7 of them would find too little to do */
-		{"sixty-four in stages are seven", 64, 3, true, 20 + 3 + 14 + 12 * 6 / 7.,
-		 20 + 3 + 6 * 12 + 97 + 7},
+		{"four in stages", 4, 3, 3, true, 20 + 3 + 9 * 97 / 36. + 9,
+		 20 + 3 + 24.25 + 9 + 3 * (12 + 24.25 + 9 - 12) + 4, 0},
+		/* where a batch has one segment, the canary has one, too: 99 s are left, 25 rounds
+		 */
+		{"four in stages without batches", 4, 3, 1, true, 20 + 1 + 25 + 9,
+		 20 + 1 + 99 + 3 * 12 + 4, 0},
+		/* a pod more than 99/12 - 1 = 7 of them would find too little to do */
+		{"sixty-four in stages are seven", 64, 3, 1, true, 20 + 1 + 15 + 12 * 6 / 7.,
+		 20 + 1 + 6 * 12 + 99 + 7, 0},
 	};
 	double lengths[100];
 	struct plan_work w;
-	struct plan_machine m = {.price_h = 3600,
-				 .speed = {.each_s = .01},
-				 .workers = 1,
-				 .batch_max = 1,
-				 .release_s = 1};
+	struct plan_machine m = {
+		.price_h = 3600, .speed = {.each_s = .01}, .workers = 1, .release_s = 1};
 
 	for (size_t i = 0; i < ARRAY_LEN(lengths); i++)
 		lengths[i] = 100;
-	plan_work_init(&w, lengths, ARRAY_LEN(lengths), 1, 0);
 	m.cold.phase[COLD_BOOT] = (struct cold_time){12, 12, 3};
 	m.cold.phase[COLD_SETUP] = (struct cold_time){8, 8, 3};
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		const struct plan_wish wish = {.canary = cases[i].canary,
 					       .staged = cases[i].staged};
 		struct plan p;
-		plan_given(&p, &w, &m, 0, cases[i].pods, 1, &wish);
+		plan_work_init(&w, lengths, ARRAY_LEN(lengths), cases[i].batch_max, 0);
+		m.batch_max = cases[i].batch_max;
+		m.speed.once_s = cases[i].once_s;
+		plan_given(&p, &w, &m, 0, cases[i].pods, cases[i].batch_max, &wish);
 		if (fabs(p.makespan_p50_s - cases[i].makespan_s) > .01 ||
-		    fabs(p.billed_s - cases[i].billed_s) > .01)
-			fail_msg("%s: %.2f s, billed %.2f s; expected %.2f s and %.2f s",
-				 cases[i].name, p.makespan_p50_s, p.billed_s, cases[i].makespan_s,
-				 cases[i].billed_s);
+		    fabs(p.billed_s - cases[i].billed_s) > .01 ||
+		    fabs(p.at_risk_usd - cases[i].at_risk_s) > .01)
+			fail_msg("%s: %.2f s, billed %.2f s, at risk %.2f s; expected %.2f s, %.2f "
+				 "s and %.2f s",
+				 cases[i].name, p.makespan_p50_s, p.billed_s, p.at_risk_usd,
+				 cases[i].makespan_s, cases[i].billed_s, cases[i].at_risk_s);
 		assert_near(p.cost_usd, p.billed_s, 1e-6);
 	}
 }
