@@ -229,6 +229,12 @@ static struct shape shape_of(const struct plan_work *w, const struct plan_machin
 	return s;
 }
 
+/* No plan ends before the longest segment, which no two workers can share. */
+static double longest_alone_s(const struct plan_work *w, const struct plan_machine *m)
+{
+	return speed_batch_s(&m->speed, w->longest_one, w->longest_one);
+}
+
 /* Time of the worker that ends last. With several rounds, long batches share a worker with short
  * ones; with one, it is the one with the longest. */
 static double busiest_s(const struct plan_work *w, const struct plan_machine *m,
@@ -237,7 +243,7 @@ static double busiest_s(const struct plan_work *w, const struct plan_machine *m,
 	double rounds_s = s->rounds.rounds * s->one_batch;
 
 	if (s->rounds.rounds > 1)
-		return rounds_s;
+		return MAX(rounds_s, longest_alone_s(w, m));
 	return MAX(rounds_s, speed_batch_s(&m->speed, w->longest_one,
 					   between_sizes(w, s->rounds.batch, heaviest_batch)));
 }
@@ -401,7 +407,7 @@ static void bound_plans(struct plan *least, const struct plan_work *w, const str
 			  (m->speed.once_s + m->speed.longest_s * least_longest(w, count, &counts)),
 	       each_s = again * m->speed.each_s * w->sum * (double)count / (double)w->count,
 	       rounds_s = counts.rounds * shared_s + each_s / (hi * m->workers),
-	       after_s = first_s + rounds_s + coming * (lo - 1) / lo +
+	       after_s = first_s + MAX(rounds_s, longest_alone_s(w, m)) + coming * (lo - 1) / lo +
 			 m->tail_s;
 	double one_s = k->cold_billed + m->tail_s + m->release_s,
 	       other_s = wish->staged ? one_s - k->setup : one_s,

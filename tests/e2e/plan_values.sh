@@ -134,5 +134,18 @@ t_pods_of_a_tight_deadline_work_at_once() {
 	burst plan --offers offers.json
 	hasnt out.txt "first segments:"
 }
+# One text of 240 characters takes 24 s after a cold start of 10 s, whatever the other 8 of 3 s take.
+t_one_long_segment_bounds_the_time() {
+	cold_starts runpod 10
+	batches runpod 1 'gpu = "RTX 4090"; each = 0.1;'
+	jq -s . <(offer runpod "RTX 4090" 0.72) >offers.json
+	{
+		for i in 1 2 3 4 5 6 7 8; do printf '{"id":"s%d","text":"%030d"}\n' "$i" "$i"; done
+		printf '{"id":"long","text":"%0240d"}\n' 1
+	} >script.jsonl
+	planned "four pods" "4 x RTX 4090 at runpod" 34.1 0.0184 "--pods 4 --goal time"
+	burst plan --offers offers.json --deadline 33s
+	is "$STATUS" 5 "a deadline that no schedule keeps"
+}
 
 run_tests "$@"

@@ -367,6 +367,47 @@ static void the_front_has_no_loser(void **state)
 	}
 }
 
+/* No two workers share a segment: however many pods there are, the longest one takes its time after
+ * a cold start. */
+static void the_longest_segment_bounds_the_time(void **state)
+{
+	(void)state;
+	static const struct {
+		size_t small;
+		double each, longest;
+		double a, c;    /* seconds per unit of the longest, and of all */
+		double least_s; /* that the longest takes by itself */
+	} cases[] = {{8, 30, 480, 0, .05, 24},
+		     {8, 30, 480, .02, .01, 14.4},
+		     {11, 20, 900, 0, .02, 18},
+		     {300, 10, 6000, .001, .01, 66},
+		     {40, 80, 80, 0, .05, 4}};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		for (int pods = 1; pods <= 16; pods *= 2)
+			for (int batch = 1; batch <= 8; batch *= 2) {
+				double lengths[301], cold_s = 10;
+				struct plan_machine m = {
+					.price_h = 1,
+					.speed = {0, cases[i].a, cases[i].c},
+					.workers = 1,
+					.batch_max = batch,
+					.cold.phase[COLD_BOOT] = {cold_s, cold_s, 3}};
+				struct plan_work w;
+				struct plan p;
+				for (size_t k = 0; k < cases[i].small; k++)
+					lengths[k] = cases[i].each;
+				lengths[cases[i].small] = cases[i].longest;
+				plan_work_init(&w, lengths, cases[i].small + 1, batch, 0);
+				plan_given(&p, &w, &m, 0, pods, batch, &(struct plan_wish){0});
+				if (p.makespan_p50_s < cold_s + cases[i].least_s - 1e-9)
+					fail_msg("case %zu, %d pods, batches of %d: %.2f s, no "
+						 "schedule takes less than %.2f s",
+						 i, pods, batch, p.makespan_p50_s,
+						 cold_s + cases[i].least_s);
+			}
+}
+
 static void each_pod_more_costs_a_cold_start(void **state)
 {
 	(void)state;
@@ -407,6 +448,7 @@ int main(void)
 		cmocka_unit_test(verdicts_name_what_is_missing),
 		cmocka_unit_test(time_has_a_price),
 		cmocka_unit_test(the_front_has_no_loser),
+		cmocka_unit_test(the_longest_segment_bounds_the_time),
 		cmocka_unit_test(each_pod_more_costs_a_cold_start),
 	};
 
