@@ -11,56 +11,7 @@
 #include "plan/cost.h"
 #include "report.h"
 
-/* ---- times, dollars, offers, one sentence ---- */
-
-char *plan_seconds(char to[24], double seconds)
-{
-	return duration_show(to, 24, (int64_t)(MIN(seconds, 1e9) * 1000));
-}
-
-char *plan_dollars(char to[32], double usd)
-{
-	if (usd > 1e-9 && usd < 0.001)
-		snprintf(to, 32, "$%.*f", 1 - (int)floor(log10(usd)), usd);
-	else
-		money_show(to, 32, (int64_t)llround(usd * 1e6));
-	return to;
-}
-
-static bool is_unpriced(const struct estimate *e, size_t machine)
-{
-	const struct offer *o = &e->offers[machine];
-
-	return !price_is_given(o->provider, o->price_microusd_h);
-}
-
-/* What this much use of the machine costs; "no price given" if its provider names none. */
-static char *plan_cost(char to[32], const struct estimate *e, size_t machine, double usd)
-{
-	if (is_unpriced(e, machine))
-		copy_text(to, 32, "no price given");
-	else
-		plan_dollars(to, usd);
-	return to;
-}
-
-char *plan_offer(char to[PLAN_TEXT], const struct offer *o)
-{
-	CLEANUP(str_free) struct str gpu = STR_INIT; /* a provider's text */
-	const char *name = gpu_called(o->gpu);
-
-	str_add_printable(&gpu, name, strlen(name), 60);
-	if (o->gpus > 1)
-		str_addf(&gpu, ":%d", o->gpus);
-	format_text(to, PLAN_TEXT, "%s at %s%s", str_text(&gpu), o->provider,
-		    o->spot ? ", spot" : "");
-	return to;
-}
-
-double plan_each_usd(const struct estimate *e, const struct plan *p)
-{
-	return e->open ? p->cost_usd / (double)e->open : 0;
-}
+/* ---- the best plan for other wishes ---- */
 
 /* What a best plan must keep. */
 enum { IN_TIME = 1, IN_BUDGET = 2 };
@@ -94,17 +45,6 @@ static void print_wrapped(FILE *to, int indent, const char *fmt, ...)
 		text_wrap(to, line, 0, indent, width);
 	else
 		fprintf(to, "%s\n", line);
-}
-
-char *plan_sentence(char *to, size_t room, const struct estimate *e, const struct plan *pick)
-{
-	char offer[PLAN_TEXT], time[24], cost[32];
-
-	format_text(to, room, "%d pod%s of %s: about %s, %s", pick->pods,
-		    pick->pods == 1 ? "" : "s", plan_offer(offer, &e->offers[pick->machine]),
-		    plan_seconds(time, pick->makespan_p50_s),
-		    plan_cost(cost, e, pick->machine, pick->cost_usd));
-	return to;
 }
 
 static void print_wishes(FILE *to, const struct estimate *e, const struct plan *pick)
@@ -157,7 +97,7 @@ static void say_wider(FILE *to, const struct estimate *e, const struct plan *pic
 	print_wrapped(to, 2, "wider: another pod saves %s%s%s",
 		      saves_s < 0.01 * pick->makespan_p50_s ? "no time"
 							    : plan_seconds(time, saves_s),
-		      is_unpriced(e, pick->machine) ? "; " : " and costs ",
+		      plan_is_unpriced(e, pick->machine) ? "; " : " and costs ",
 		      plan_cost(cost, e, pick->machine, more.cost_usd - pick->cost_usd));
 }
 
@@ -260,7 +200,7 @@ static void say_volume_pays(FILE *to, const struct estimate *e, const struct pla
 	const char *from = x->volume_measured ? "measured" : "partly a guess until it is measured";
 	char usd[32], time[24], cost[32];
 
-	if (x->month_usd <= 0 || is_unpriced(e, pick->machine))
+	if (x->month_usd <= 0 || plan_is_unpriced(e, pick->machine))
 		return;
 	plan_dollars(usd, x->month_usd);
 	if (saved <= 0)
@@ -302,7 +242,7 @@ static void print_advice(FILE *to, const struct estimate *e, const struct plan *
 		print_wrapped(to, 2, "speech: about %s of sound, %s%s",
 			      plan_seconds(speech, e->audio_s),
 			      plan_cost(cost, e, pick->machine, pick->cost_usd * 3600 / e->audio_s),
-			      is_unpriced(e, pick->machine) ? "" : " an hour of it");
+			      plan_is_unpriced(e, pick->machine) ? "" : " an hour of it");
 	print_wrapped(to, 2, "estimate: batch times are %s, cold starts are %s",
 		      plan_source_name(m->speed_source), plan_source_name(cold_source(&m->cold)));
 	say_download(to, e, pick);
@@ -402,7 +342,7 @@ static void say_price(FILE *to, const struct estimate *e, const struct plan *pic
 {
 	const struct offer *o = &e->offers[pick->machine];
 
-	if (is_unpriced(e, pick->machine)) {
+	if (plan_is_unpriced(e, pick->machine)) {
 		print_wrapped(to, 4, "  no price given: %s names none", o->provider);
 		return;
 	}
@@ -526,7 +466,7 @@ static void print_what_if(FILE *to, const struct estimate *e)
 		make_repeated_work(&work, e, factors[i]);
 		if (plan_choose(&p, &work, e->machines, e->count, &e->wish) == PLAN_NOTHING_FITS)
 			continue;
-		bool unpriced = is_unpriced(e, p.machine);
+		bool unpriced = plan_is_unpriced(e, p.machine);
 		print_wrapped(to, 6, "  x%-2d %s%s%s%s, used %.0f%%", factors[i],
 			      plan_sentence(sentence, sizeof(sentence), e, &p),
 			      unpriced ? "" : ", ",
@@ -645,7 +585,7 @@ static size_t make_bars(const struct estimate *e, struct bar *bars, size_t room)
 		struct plan p;
 		char name[PLAN_TEXT];
 		size_t k = 0;
-		if (is_unpriced(e, i) ||
+		if (plan_is_unpriced(e, i) ||
 		    plan_choose(&p, &e->work, &e->machines[i], 1, &wish) != PLAN_FOUND)
 			continue;
 		plan_offer(name, &e->offers[i]);
@@ -758,10 +698,10 @@ static void say_cost_of_keeping(const struct plan_result *r, const struct estima
 		      "keep_warm: afterwards each pod waits for the next run, for %s%s: %s%s%s",
 		      by_start ? "at most as long as its cold start took, about " : "at most ",
 		      duration_show(time, sizeof(time), ms),
-		      is_unpriced(e, pick->machine) ? "" : "at most ",
+		      plan_is_unpriced(e, pick->machine) ? "" : "at most ",
 		      plan_cost(money, e, pick->machine,
 				e->machines[pick->machine].price_h * (double)ms / 3600000),
-		      is_unpriced(e, pick->machine) ? "" : " more for each, within the caps");
+		      plan_is_unpriced(e, pick->machine) ? "" : " more for each, within the caps");
 }
 
 static void say_pods_taken_over(int warm)

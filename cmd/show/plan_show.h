@@ -1,4 +1,4 @@
-/* plan_show.h - shows a plan as text (plan_show.c) and as JSON (plan_json.c). */
+/* plan_show.h - shows a plan as text (plan_show.c, plan_text.c) and as JSON (plan_json.c). */
 #ifndef BURST_CMD_SHOW_PLAN_SHOW_H
 #define BURST_CMD_SHOW_PLAN_SHOW_H
 
@@ -25,6 +25,10 @@ enum { PLAN_TEXT = 160 };
 char *plan_seconds(char to[24], double seconds);
 /* "$0.0033"; small amounts with two significant digits, "$0.000025". */
 char *plan_dollars(char to[32], double usd);
+/* Whether the provider of the machine's offer names no price. */
+bool plan_is_unpriced(const struct estimate *e, size_t machine);
+/* What this much use of the machine costs; "no price given" if its provider names none. */
+char *plan_cost(char to[32], const struct estimate *e, size_t machine, double usd);
 /* "RTX 4090 at runpod", "L40S:2 at modal" with two cards, printable. */
 char *plan_offer(char to[PLAN_TEXT], const struct offer *o);
 /* The plan in one line: "1 pod of L4 at modal: about 3m10s, $0.0421". Returns `to`. */

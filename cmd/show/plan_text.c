@@ -1,10 +1,77 @@
-/* plan_wishes.c - names each wish that a plan does not follow to the letter, and why. */
+/* plan_text.c - short texts about a plan: times, dollars, offers, one sentence, its unmet wishes.
+ */
 #include "plan_show.h"
 
 #include <limits.h>
+#include <math.h>
 
+#include "base/clock.h"
 #include "base/gpus.h"
 #include "plan/choose.h"
+#include "report.h"
+
+/* ---- times, dollars, offers, one sentence ---- */
+
+char *plan_seconds(char to[24], double seconds)
+{
+	return duration_show(to, 24, (int64_t)(MIN(seconds, 1e9) * 1000));
+}
+
+char *plan_dollars(char to[32], double usd)
+{
+	if (usd > 1e-9 && usd < 0.001)
+		snprintf(to, 32, "$%.*f", 1 - (int)floor(log10(usd)), usd);
+	else
+		money_show(to, 32, (int64_t)llround(usd * 1e6));
+	return to;
+}
+
+bool plan_is_unpriced(const struct estimate *e, size_t machine)
+{
+	const struct offer *o = &e->offers[machine];
+
+	return !price_is_given(o->provider, o->price_microusd_h);
+}
+
+char *plan_cost(char to[32], const struct estimate *e, size_t machine, double usd)
+{
+	if (plan_is_unpriced(e, machine))
+		copy_text(to, 32, "no price given");
+	else
+		plan_dollars(to, usd);
+	return to;
+}
+
+char *plan_offer(char to[PLAN_TEXT], const struct offer *o)
+{
+	CLEANUP(str_free) struct str gpu = STR_INIT; /* a provider's text */
+	const char *name = gpu_called(o->gpu);
+
+	str_add_printable(&gpu, name, strlen(name), 60);
+	if (o->gpus > 1)
+		str_addf(&gpu, ":%d", o->gpus);
+	format_text(to, PLAN_TEXT, "%s at %s%s", str_text(&gpu), o->provider,
+		    o->spot ? ", spot" : "");
+	return to;
+}
+
+double plan_each_usd(const struct estimate *e, const struct plan *p)
+{
+	return e->open ? p->cost_usd / (double)e->open : 0;
+}
+
+char *plan_sentence(char *to, size_t room, const struct estimate *e, const struct plan *pick)
+{
+	char offer[PLAN_TEXT], time[24], cost[32];
+
+	format_text(to, room, "%d pod%s of %s: about %s, %s", pick->pods,
+		    pick->pods == 1 ? "" : "s", plan_offer(offer, &e->offers[pick->machine]),
+		    plan_seconds(time, pick->makespan_p50_s),
+		    plan_cost(cost, e, pick->machine, pick->cost_usd));
+	return to;
+}
+
+/* ---- wishes that the plan does not follow to the letter ---- */
 
 /* A limit of pods beyond which more would have served the goal better. */
 static void add_pods_limit(struct str *to, const struct estimate *e, const struct plan *pick)
