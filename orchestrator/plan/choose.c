@@ -298,8 +298,7 @@ static double at_risk_usd(const struct plan_work *w, const struct plan_machine *
 {
 	size_t canary = canary_count(w, m, wish);
 	double slow_s = MAX(spread_quantile(&k->cold, SPREAD_Z90) - k->cold_p50, 0.0),
-	       each_s = slow_s + k->cold_billed + canary_s(w, m, canary) + m->tail_s +
-			m->release_s;
+	       each_s = slow_s + k->cold_billed + canary_s(w, m, canary) + m->tail_s + m->release_s;
 
 	return canary && pods > 1 && !wish->staged
 		       ? cost_usd(m->price_h, pods * cost_quantum_s(each_s, m->quantum_s))

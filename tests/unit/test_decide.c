@@ -199,7 +199,7 @@ static void a_decision_comes_back_from_the_ledger(void **state)
 	struct err err = {0};
 
 	(void)state;
-	e.open = 9;
+	e.open = e.work.count = 9;
 	run_choose(&made, &e, &pick, &needs);
 	assert_int_equal(made.row.pods_most, 9);
 	assert_int_equal(run_choice_write(&made, s, "r1", &err), 0);
