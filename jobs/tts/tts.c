@@ -98,7 +98,9 @@ static const struct option_spec tts_options[] = {
 	{"hang", OPTION_DURATION, 0, "60s",
 	 "restart a worker that is silent for this long, or for ten times its estimate", NULL},
 	{"vram_gb", OPTION_INT, 0, NULL,
-	 "GPU memory that your own worker needs; 0: it needs no GPU", .least = 0, .most = 2000},
+	 "GB of the smallest card for your own worker, as it is sold (16 for a T4), or of all "
+	 "cards of its pod; 0: it needs no GPU",
+	 .least = 0, .most = 2000},
 	{"setup_needs_gpu", OPTION_BOOL, 0, "true",
 	 "false: your setup compiles nothing for a card, so all cards share its result and a pod "
 	 "without a GPU can run it"},

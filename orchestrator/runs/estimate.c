@@ -479,17 +479,22 @@ static void compare_volume(struct extras *x, const struct estimate_of *of,
 			     (!sets_up || bare.phase[COLD_SETUP].samples);
 }
 
-/* Advertised GB of all the offer's cards; 0: unknown. */
-static double memory_gb_of(const struct offer *o)
+/* Advertised GB of one of the offer's cards; 0: unknown. */
+static double card_gb_of(const struct offer *o)
 {
 	const struct gpu *known = gpu_find(o->gpu);
 
-	return (o->vram_gb ? o->vram_gb : known ? known->vram_gb : 0) * MAX(o->gpus, 1);
+	return o->vram_gb ? o->vram_gb : known ? known->vram_gb : 0;
+}
+
+static double memory_gb_of(const struct offer *o)
+{
+	return card_gb_of(o) * MAX(o->gpus, 1);
 }
 
 double estimate_usable_gib(const struct offer *o)
 {
-	return gpu_is_none(o->gpu) ? 0 : vram_usable_gib(memory_gb_of(o));
+	return gpu_is_none(o->gpu) ? 0 : vram_usable_gib(card_gb_of(o));
 }
 
 /* Each worker has its own copy of the weights. */
@@ -517,9 +522,10 @@ static int batch_max_of(const struct job_needs *needs, const struct offer *o,
 		return most;
 	if (without || (memory_gb_of(o) > 0 && needs->vram_gb > memory_gb_of(o)))
 		return 0;
-	if (need.base_gib <= 0 || memory_gb_of(o) <= 0)
+	if (need.base_gib <= 0 || card_gb_of(o) <= 0)
 		return most;
-	return MIN(most, vram_batch_max(&need, memory_gb_of(o)));
+	/* an engine computes on one card, whatever the others of its pod have */
+	return MIN(most, vram_batch_max(&need, card_gb_of(o)));
 }
 
 /* The job's figures hold for one card, and cannot be scaled to an unknown card. */

@@ -138,7 +138,7 @@ bool estimate_choose_kept(const struct estimate *e, int kept, struct plan *out);
 /* Changes the chosen plan to one whose first `kept` pods are up already: earlier runs kept them, so
  * they neither boot nor set up their environment. */
 void estimate_take_kept(const struct estimate *e, struct plan *pick, int kept);
-/* GiB of GPU memory of this offer that a job can use. */
+/* GiB of memory of one card of this offer that an engine can use. */
 double estimate_usable_gib(const struct offer *o);
 
 #endif

@@ -60,6 +60,21 @@ t_a_named_card_is_planned() {
 	sed -i '$d' burst.cfg
 	planned "the cheapest is sold out" "1 x RTX 4090 at runpod" 83.9 0.0123
 }
+# An engine computes on one card: (24 x 0.93 - 1 - 12) / 0.5 = 18 segments a batch, whatever a second card has.
+t_two_cards_are_no_larger_card() {
+	cold_starts runpod 35
+	jq -s . <(offer runpod "RTX 4090" 0.52 '.gpus = 2') <(offer runpod "RTX 4090" 0.52) >offers.json
+	equal_lines 400
+	batches runpod 32 "$ON_4090 vram_base = 12; vram_each = 0.5;"
+	for gpu in RTX4090 RTX4090:2; do
+		burst plan --offers offers.json --explain --gpu $gpu
+		has out.txt "largest batch: 18 "
+	done
+	batches runpod 32 "$ON_4090 vram_base = 30; vram_each = 0.5;"
+	burst plan --offers offers.json --gpu RTX4090:2
+	is "$STATUS" 4 "30 GiB on two cards of 24 GB"
+	has err.txt "the job needs 30.5 GiB for one segment, and the most that can be used is 21.3 GiB (RTX 4090 at runpod): 9.2 GiB are missing"
+}
 # 20,800 characters are 0.0666 GB of sound; 101 billed seconds cost $0.0194.
 t_egress_of_saved_offers() {
 	local way
