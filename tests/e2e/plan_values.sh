@@ -73,7 +73,7 @@ t_two_cards_are_no_larger_card() {
 	batches runpod 32 "$ON_4090 vram_base = 30; vram_each = 0.5;"
 	burst plan --offers offers.json --gpu RTX4090:2
 	is "$STATUS" 4 "30 GiB on two cards of 24 GB"
-	has err.txt "the job needs 30.5 GiB for one segment, and the most that can be used is 21.3 GiB (RTX 4090 at runpod): 9.2 GiB are missing"
+	has err.txt "the job needs 30.5 GiB for one segment, and the most that can be used is 21.3 GiB (RTX 4090:2 at runpod): 9.2 GiB are missing"
 }
 # 20,800 characters are 0.0666 GB of sound; 101 billed seconds cost $0.0194.
 t_egress_of_saved_offers() {
