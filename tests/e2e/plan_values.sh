@@ -131,7 +131,7 @@ t_a_budget_alone_ends_the_width() {
 	has out.txt 'pods: a run has 1000 at most; without that limit 1200: 1m31s, $22.08'
 }
 # 1,200 s of work in items of 4 s. Pods that all work at once end after their cold start and their share; the speed is a guess, which leaves
-# less time for it. Until the first item is checked each pod bills 90 + 4 + 0.3 s, so 95.
+# less time for it. Until the first item is checked each pod bills 90 + 4 + 0.3 s, so 95, or more where it comes up late.
 t_pods_of_a_tight_deadline_work_at_once() {
 	local pods
 	cold_starts runpod 90
@@ -143,8 +143,10 @@ t_pods_of_a_tight_deadline_work_at_once() {
 	is "$(json '.verdict, (.pick.makespan_p50_s * 10 | round)' | xargs)" \
 		"found $(awk -v n="$pods" 'BEGIN { k = int(300 / n); k += k * n < 300; print 900 + 40 * k + 1 }')" "$pods pods"
 	burst plan --offers offers.json --deadline 300s
-	has out.txt "first segments: $pods pods work while these are checked; bad ones stop the run, which has then cost at most \$$(awk -v n="$pods" \
-		'BEGIN { printf "%.4f", n * 95 * 0.72 / 3600 }') (nine times in ten)"
+	# cold starts of three pods may be twice as long for the slowest of the next ten
+	grep -q "first segments: $pods pods work while these are checked; bad ones stop the run, which has then cost at most " out.txt || complain "no word of it"
+	sed -n 's/.*cost at most \$\([0-9.]*\) (nine times in ten)/\1/p' out.txt | awk -v n="$pods" \
+		'{ each = $1 / n / 0.72 * 3600; exit !(each >= 94.9 && each < 190) }' || complain "at risk: $(grep 'first segments' out.txt)"
 	burst plan --offers offers.json
 	hasnt out.txt "first segments:"
 }
