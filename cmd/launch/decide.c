@@ -608,16 +608,17 @@ static void say_pods_paid(const struct launch *l, const struct estimate *e, cons
 /* Stores the plan as the run's choice and forecast. Prints it, and a better one if there is one. */
 static void adopt_plan(struct launch *l, const struct estimate *e, const struct plan *pick)
 {
-	const char *source = plan_source_name(e->machines[pick->machine].speed_source);
-	char sentence[256];
+	char sentence[256], promise[PLAN_TEXT], source[PLAN_SOURCE];
 
 	run_choose(&l->choice, e, pick, l->run.setup.job_ops->needs(l->run.setup.job));
 	int kept = l->stage ? 0 : keep_warm_pods(l, (int64_t)(pick->makespan_p50_s * 1000));
 	struct plan with_kept = *pick;
 	estimate_take_kept(e, &with_kept, kept);
 	plan_sentence(sentence, sizeof(sentence), e, &with_kept);
-	snprintf(l->choice.row.why, sizeof(l->choice.row.why), "%s (batch times: %s%s)", sentence,
-		 source, kept ? "; with pods that are kept" : "");
+	snprintf(l->choice.row.why, sizeof(l->choice.row.why), "%s; %s (batch times: %s%s)",
+		 sentence, plan_promise(promise, sizeof(promise), e, &with_kept),
+		 plan_speed_source(source, &e->machines[pick->machine]),
+		 kept ? "; with pods that are kept" : "");
 	l->run.row.planned_ms = (int64_t)llround(with_kept.makespan_p50_s * 1000);
 	l->run.row.planned_microusd = (int64_t)llround(with_kept.pods_usd * 1e6);
 	if (l->ctx->quiet)

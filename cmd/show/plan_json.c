@@ -11,13 +11,29 @@ static json_t *known_json(bool known, double value)
 	return known ? json_real(value) : json_null();
 }
 
+/* How far its figures may be off: p10 and p90 are exceeded by nine runs in ten, and by one. */
+static void add_intervals(json_t *plan, const struct plan_machine *m)
+{
+	double p50_s = cold_p50_s(&m->cold), p90_s = cold_p90_s(&m->cold),
+	       factor = plan_speed_factor(m);
+
+	json_object_set_new(plan, "speed_runs", json_integer(m->speed_runs));
+	json_object_set_new(plan, "speed_p10_factor", json_real(1 / factor));
+	json_object_set_new(plan, "speed_p90_factor", json_real(factor));
+	json_object_set_new(plan, "cold_source",
+			    json_string(plan_source_name(cold_source(&m->cold))));
+	json_object_set_new(plan, "cold_p10_s", json_real(spread_p10(p50_s, p90_s)));
+	json_object_set_new(plan, "cold_p50_s", json_real(p50_s));
+	json_object_set_new(plan, "cold_p90_s", json_real(p90_s));
+}
+
 static json_t *plan_json(const struct estimate *e, const struct plan *p)
 {
 	const struct offer *o = &e->offers[p->machine];
 	const struct plan_machine *m = &e->machines[p->machine];
 	bool priced = price_is_given(o->provider, o->price_microusd_h);
 
-	return json_pack(
+	json_t *plan = json_pack(
 		"{s:o,s:o,s:i,s:o,s:b,s:o,s:i,s:i,s:f,s:f,s:f,s:f,s:f,s:f,s:o,s:o,s:o,s:f,s:o,s:s,"
 		"s:s}",
 		"provider", report_text(o->provider), "gpu", report_text(o->gpu), "gpus",
@@ -32,6 +48,9 @@ static json_t *plan_json(const struct estimate *e, const struct plan *p)
 		known_json(priced && e->audio_s > 0, p->cost_usd * 3600 / e->audio_s),
 		"speed_source", plan_source_name(m->speed_source), "speed_from",
 		e->speed_from[p->machine]);
+	json_object_set_new(plan, "cost_p90_usd", known_json(priced, p->cost_p90_usd));
+	add_intervals(plan, m);
+	return plan;
 }
 
 /* error: the first one; errors: all. */

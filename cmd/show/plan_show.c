@@ -229,6 +229,23 @@ static void print_saves(FILE *to, const struct extras *x)
 			      x->saves.from);
 }
 
+/* Prints where time and cost come from, and how far they may be off. */
+static void say_sources(FILE *to, const struct estimate *e, const struct plan *pick)
+{
+	const struct plan_machine *m = &e->machines[pick->machine];
+	char source[PLAN_SOURCE], promise[PLAN_TEXT], p10[24], p90[24];
+	double cold_s = cold_p50_s(&m->cold), slow_s = cold_p90_s(&m->cold),
+	       factor = plan_speed_factor(m);
+
+	print_wrapped(to, 2,
+		      "estimate: batch times are %s (%.2g to %.2g times as long in eight runs of "
+		      "ten), cold starts are %s (%s to %s)",
+		      plan_speed_source(source, m), 1 / factor, factor,
+		      plan_source_name(cold_source(&m->cold)),
+		      plan_seconds(p10, spread_p10(cold_s, slow_s)), plan_seconds(p90, slow_s));
+	print_wrapped(to, 2, "promise: %s", plan_promise(promise, sizeof(promise), e, pick));
+}
+
 /* Prints what limits the plan, and what would make it faster or cheaper. */
 static void print_advice(FILE *to, const struct estimate *e, const struct plan *pick)
 {
@@ -243,8 +260,7 @@ static void print_advice(FILE *to, const struct estimate *e, const struct plan *
 			      plan_seconds(speech, e->audio_s),
 			      plan_cost(cost, e, pick->machine, pick->cost_usd * 3600 / e->audio_s),
 			      plan_is_unpriced(e, pick->machine) ? "" : " an hour of it");
-	print_wrapped(to, 2, "estimate: batch times are %s, cold starts are %s",
-		      plan_source_name(m->speed_source), plan_source_name(cold_source(&m->cold)));
+	say_sources(to, e, pick);
 	say_download(to, e, pick);
 	print_wishes(to, e, pick);
 	say_storage(to, &e->extras[pick->machine].storage, pick);
@@ -355,7 +371,7 @@ static void say_cold(FILE *to, const struct estimate *e, const struct plan *pick
 {
 	const struct cold *cold = &e->machines[pick->machine].cold;
 	const char *seen = prior_of_provider(e->offers[pick->machine].provider)->seen;
-	char p50[24], p90[24], from[64];
+	char p50[24], p90[24], p10[24], from[64];
 
 	for (int i = 0; i < COLD_PHASES; i++) {
 		const struct cold_time *t = &cold->phase[i];
@@ -366,9 +382,10 @@ static void say_cold(FILE *to, const struct estimate *e, const struct plan *pick
 				    t->samples == 1 ? "" : "s", e->extras[pick->machine].pods_seen);
 		else
 			format_text(from, sizeof(from), "prior, %s", seen);
-		print_wrapped(to, 4, "  %s: %s, 90th percentile %s (%s)",
+		print_wrapped(to, 4, "  %s: %s, 90th percentile %s, 10th %s (%s)",
 			      cold_phase_name((enum cold_phase)i), plan_seconds(p50, t->p50_s),
-			      plan_seconds(p90, t->p90_s), from);
+			      plan_seconds(p90, t->p90_s),
+			      plan_seconds(p10, spread_p10(t->p50_s, t->p90_s)), from);
 	}
 }
 
@@ -405,22 +422,32 @@ static void say_extra_usd(FILE *to, const char *name, const struct extra *x)
 		print_wrapped(to, 4, "  %s: nothing a run (%s)", name, x->from);
 }
 
+/* The more were seen, the better their rate is known; the guess counts as one. */
+static void say_interruptions(FILE *to, const struct extras *x, const struct plan_machine *m)
+{
+	char every[24], least[24], most[24];
+	double every_s = x->interrupted.value,
+	       factor = exp(SPREAD_Z90 / sqrt(m->interruptions + 1));
+
+	if (every_s > 0)
+		print_wrapped(to, 4,
+			      "  interruptions: every %s (%s), or %s to %s in eight cases of ten; "
+			      "each repeats half a batch and a cold start",
+			      plan_seconds(every, every_s), x->interrupted.from,
+			      plan_seconds(least, every_s / factor),
+			      plan_seconds(most, every_s * factor));
+}
+
 static void say_extras(FILE *to, const struct estimate *e, const struct plan *pick)
 {
 	const struct extras *x = &e->extras[pick->machine];
 	const struct plan_machine *m = &e->machines[pick->machine];
-	char time[24];
 
 	print_wrapped(to, 4, "  billing: by %g s, rounded up (prior, %s)", m->quantum_s,
 		      prior_of_provider(e->offers[pick->machine].provider)->seen);
 	say_extra_usd(to, "egress", &x->egress);
 	say_extra_usd(to, "stages", &x->stages);
-	if (x->interrupted.value > 0)
-		print_wrapped(
-			to, 4,
-			"  interruptions: every %s (%s); each repeats half a batch and a cold "
-			"start",
-			plan_seconds(time, x->interrupted.value), x->interrupted.from);
+	say_interruptions(to, x, m);
 	if (e->failing.from[0])
 		print_wrapped(to, 4, "  rendered again: %.2g%% (%s)", 100 * e->failing.value,
 			      e->failing.from);

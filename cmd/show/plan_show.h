@@ -21,7 +21,7 @@ struct plan_words {
 
 #define PLAN_USED_GOAL 0.7 /* the share of billed time that should compute */
 
-enum { PLAN_TEXT = 160 };
+enum { PLAN_TEXT = 160, PLAN_SOURCE = 48 };
 char *plan_seconds(char to[24], double seconds);
 /* "$0.0033"; small amounts with two significant digits, "$0.000025". */
 char *plan_dollars(char to[32], double usd);
@@ -33,6 +33,12 @@ char *plan_cost(char to[32], const struct estimate *e, size_t machine, double us
 char *plan_offer(char to[PLAN_TEXT], const struct offer *o);
 /* The plan in one line: "1 pod of L4 at modal: about 3m10s, $0.0421". Returns `to`. */
 char *plan_sentence(char *to, size_t room, const struct estimate *e, const struct plan *pick);
+/* "nine runs in ten take at most 1m52s and cost at most $0.0214" */
+char *plan_promise(char *to, size_t room, const struct estimate *e, const struct plan *pick);
+/* "prior, never measured here", "measured in 3 runs" */
+char *plan_speed_source(char to[PLAN_SOURCE], const struct plan_machine *m);
+/* One run in ten is slower than the speed says by more than this factor. */
+double plan_speed_factor(const struct plan_machine *m);
 /* Adds a line for each wish that the plan does not follow to the letter, and why. */
 void plan_wishes(struct str *to, const struct estimate *e, const struct plan *pick);
 /* "left out", or what else a plan does with such a card. */

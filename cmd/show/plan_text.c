@@ -144,3 +144,33 @@ void plan_wishes(struct str *to, const struct estimate *e, const struct plan *pi
 			"%s a program can use %.4g GiB\n",
 			e->need_gb, o->vram_gb, o->gpu, usable_gib);
 }
+
+/* ---- how far it may be off ---- */
+
+char *plan_promise(char *to, size_t room, const struct estimate *e, const struct plan *pick)
+{
+	char time[24], cost[32];
+	bool priced = !plan_is_unpriced(e, pick->machine);
+
+	format_text(to, room, "nine runs in ten take at most %s%s%s",
+		    plan_seconds(time, pick->makespan_p90_s), priced ? " and cost at most " : "",
+		    priced ? plan_dollars(cost, pick->cost_p90_usd) : "");
+	return to;
+}
+
+char *plan_speed_source(char to[PLAN_SOURCE], const struct plan_machine *m)
+{
+	const char *source = plan_source_name(m->speed_source);
+
+	if (m->speed_source != PLAN_MEASURED)
+		format_text(to, PLAN_SOURCE, "%s, never measured here", source);
+	else
+		format_text(to, PLAN_SOURCE, "%s in %d run%s", source, MAX(m->speed_runs, 1),
+			    m->speed_runs > 1 ? "s" : "");
+	return to;
+}
+
+double plan_speed_factor(const struct plan_machine *m)
+{
+	return exp(SPREAD_Z90 * m->speed_sigma);
+}

@@ -51,6 +51,7 @@ struct plan_machine {
 	/* how far all of it may be off, as spread_of_factor() takes it; 0: it is exact */
 	double speed_sigma;
 	enum plan_source speed_source;
+	int speed_runs;    /* measured: in so many runs */
 	double host_share; /* of batch times that no GPU shortens; 1: the GPU plays no part */
 	int workers;       /* processes per pod, at least 1 */
 	int batch_max;     /* by engine and memory, at least 1; 0: does not fit */

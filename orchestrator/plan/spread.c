@@ -72,6 +72,11 @@ double spread_quantile(const struct spread *s, double z)
 	return s->mean - above_shift + above_shift * exp(sigma * (z - sigma / 2));
 }
 
+double spread_p10(double p50, double p90)
+{
+	return p90 > p50 && p50 > 0 ? p50 * p50 / p90 : p50;
+}
+
 /* ---- learning ---- */
 
 /* Student's t: the 90th percentile. Right to .001 from five degrees of freedom on. */

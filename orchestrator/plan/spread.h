@@ -30,6 +30,9 @@ struct spread spread_repeat(const struct spread *s, int times);
  * percentile. */
 double spread_quantile(const struct spread *s, double z);
 
+/* The 10th percentile of a figure with this median and 90th percentile. */
+double spread_p10(double p50, double p90);
+
 /* ---- learning ---- */
 
 /* How far the next one of n samples may be off: the standard deviation of its logarithm, such that

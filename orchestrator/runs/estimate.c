@@ -681,6 +681,7 @@ static void make_machine(struct estimate *e, const struct estimate_of *of, size_
 	learn_speed(of->run->runs->store, &what, &prior, &learned);
 	m->speed = learned.speed;
 	m->speed_sigma = learned.sigma;
+	m->speed_runs = learned.runs;
 	m->speed_source = learned.source;
 	m->batch_max = batch_max_of(needs, o, &learned);
 	m->pods_max = pods_max_of(of, o, m->workers);

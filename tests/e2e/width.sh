@@ -15,7 +15,7 @@ t_nobody_hurries_one_pod() {
 	burst run
 	is "$STATUS" 0 "run ($(tail -n 2 err.txt))"
 	has err.txt "plan: 1 pod of no GPU at local_play: about "
-	has err.txt "(batch times: prior)"
+	has err.txt "(batch times: prior, never measured here)"
 	is "$(create_calls)" 1 "pods rented"
 	grep -qE '^planned [0-9.]+s, \$[0-9.]+; was [0-9.]+s, \$[0-9.]+ \([-+][0-9]+% time, [-+][0-9]+% cost\)$' err.txt || complain "no comparison: $(grep planned err.txt)"
 	is "$(ledger "select planned_ms > 0 and planned_microusd > 0 from run")" 1 "the plan in the ledger"

@@ -48,6 +48,8 @@ static void one_part_keeps_its_quantiles(void **state)
 	assert_near(spread_quantile(&s, SPREAD_Z90) / 180, 1, .03);
 	assert_near(spread_quantile(&exact, SPREAD_Z90), 7, 0);
 	assert_near(spread_quantile(&none, SPREAD_Z90), 0, 0);
+	assert_near(spread_p10(60, 180), 20, 1e-9); /* as far below as above, as a factor */
+	assert_near(spread_p10(7, 7), 7, 0);
 	s = spread_of_factor(.5);
 	assert_near(spread_quantile(&s, SPREAD_Z90) / exp(.5 * SPREAD_Z90), 1, .03);
 	s = spread_scale(&s, 100);
