@@ -506,7 +506,7 @@ static int check_all(struct launch *l, enum check_scope scope, struct err *err)
 			note_mistake(l, err);
 		if (launch_check_width(l, err) < 0)
 			note_mistake(l, err);
-		wish_check(config_top(l->ctx->config), m);
+		wish_check(l->ctx->config, m);
 		providers_fine = uses_own_providers(l->ctx) && check_provider_sections(l);
 	}
 	if (files_readable && config_job(l->ctx->config) && launch_read_job(l, err) < 0) {

@@ -57,8 +57,10 @@ static bool parse_deadline(const char *text, int64_t from_ms, int64_t *at_ms)
 	return true;
 }
 
-/* Reads goal and value_of_time. */
-static int read_goal(struct choice_row *row, const struct section *top, struct err *err)
+/* Reads goal and value_of_time. The user's own file, which is for all jobs, may have a
+ * value_of_time for those with the goal "balanced" alone. */
+static int read_goal(struct choice_row *row, const struct config *config, const struct section *top,
+		     struct err *err)
 {
 	const char *goal = section_text(top, "goal");
 	enum plan_goal found;
@@ -74,6 +76,12 @@ static int read_goal(struct choice_row *row, const struct section *top, struct e
 			       "%s: goal = \"balanced\" needs value_of_time: what an hour of "
 			       "waiting costs, in dollars",
 			       section_where(top, "goal"));
+	if (found != PLAN_BALANCED && row->value_of_time_microusd > 0 &&
+	    !config_is_set_by_user(config, top, "value_of_time"))
+		return err_set(err, ERR_CONFIG,
+			       "%s: value_of_time counts with goal = \"balanced\" alone: name that "
+			       "goal, or leave it out",
+			       section_where(top, "value_of_time"));
 	return 0;
 }
 
@@ -123,7 +131,8 @@ int wish_read(struct launch *l, struct err *err)
 		return 0;
 	row->pods_open = row->gpus_open = true;
 	order_override_choice(&l->order, row);
-	if (read_goal(row, top, err) < 0 || read_deadline(row, top, l->ctx->began_ms, err) < 0)
+	if (read_goal(row, l->ctx->config, top, err) < 0 ||
+	    read_deadline(row, top, l->ctx->began_ms, err) < 0)
 		return -1;
 	row->decided_ms = clock_wall_ms();
 	return 0;
@@ -143,12 +152,13 @@ static int renew_deadline(struct launch *l, bool given, struct err *err)
 		       : check_deadline_is_ahead(&l->choice.row, err);
 }
 
-void wish_check(const struct section *top, struct mistakes *m)
+void wish_check(const struct config *config, struct mistakes *m)
 {
+	const struct section *top = config_top(config);
 	struct choice_row row = {0};
 	struct err err = {0};
 
-	if (read_goal(&row, top, &err) < 0)
+	if (read_goal(&row, config, top, &err) < 0)
 		mistakes_note(m, "goal", &err);
 	if (read_deadline(&row, top, clock_wall_ms(), &err) < 0)
 		mistakes_note(m, "deadline", &err);

@@ -15,7 +15,7 @@ struct launch;
  * start of the command. ERR_CONFIG: a value is invalid. */
 int wish_read(struct launch *l, struct err *err);
 /* Notes invalid values of goal, value_of_time and deadline. */
-void wish_check(const struct section *top, struct mistakes *m);
+void wish_check(const struct config *config, struct mistakes *m);
 
 /* ---- estimate ----
  * Estimates for what the config wishes of a plan. */

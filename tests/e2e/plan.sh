@@ -487,7 +487,8 @@ t_wishes_that_a_plan_does_not_follow() {
 	own_engine
 	config
 	burst plan --value-of-time 20
-	has out.txt 'value_of_time: $20.00 an hour counts for nothing, since goal is "cost"; goal = "balanced" weighs it'
+	is "$STATUS" 2 "a value of time without its goal"
+	has err.txt '--value-of-time: value_of_time counts with goal = "balanced" alone: name that goal, or leave it out'
 	burst plan --value-of-time 20 --goal balanced
 	hasnt out.txt 'value_of_time'
 	burst plan --pods 64
@@ -505,6 +506,12 @@ t_wishes_that_a_plan_does_not_follow() {
 	ENGINE=espeak JOB='' REHEARSE=''
 	script_lines 2
 	config 'value_of_time = 20.0;'
+	burst run --goal time
+	is "$STATUS" 2 "a value of time in the project's file, without its goal"
+	has err.txt 'value_of_time counts with goal = "balanced" alone: name that goal, or leave it out'
+	config
+	mkdir -p "$XDG_CONFIG_HOME/burst"
+	echo 'value_of_time = 20.0;' >>"$XDG_CONFIG_HOME/burst/burst.cfg" # for all jobs
 	burst run
 	is "$STATUS" 0 "a run ($(tail -n 1 err.txt))"
 	has err.txt 'value_of_time: $20.00 an hour counts for nothing'
