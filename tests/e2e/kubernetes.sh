@@ -99,7 +99,9 @@ c_kueue_admits_none() {
 	kb_control kueue '{}' >/dev/null
 	KUBE='queue = "team-a";' queued_for_good '{}' .
 	is "$(kb_control state | jq -r '.pods[0].object.metadata.labels["kueue.x-k8s.io/queue-name"]')" team-a "its queue"
+	wait_for 10 "Kueue to let its object go" no_objects # it has ended
 }
+no_objects() { [ -z "$(kb_pods)" ]; }
 c_kueue_admits_late() {
 	kb_control kueue '{"admit_after_ms":6000}' >/dev/null
 	KUBE='queue = "team-a";' one_pod
