@@ -227,7 +227,7 @@ t_detaching_is_interrupted_while_it_boots() {
 		status=$([ $signal = INT ] && echo 130 || echo 143)
 		detaching_while_it_boots
 		[ $signal = INT ] || kill -STOP "$(background_client "$RUN")" # by Ctrl-Z in another life, or a debugger: it hears of it all the same
-		kill -$signal -- "-$SHELL_PID"
+		kill -$signal "$PID" # not the group: timeout sends its own to all of it, and the third one leaves at once
 		burst_wait
 		is "$STATUS" "$status" "SIG$signal: exit status ($(tail -n 2 err.txt))"
 		has err.txt "interrupted before the handover: the run has ended (run $RUN, whose pods are gone)"
