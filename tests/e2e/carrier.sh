@@ -25,7 +25,8 @@ t_a_run() {
 	config 'pods = 1;'
 	burst run
 	ended_well 12
-	is "$(starts)" 1 "connections"
+	# one for all of it; a pod that ends before the answer to its release came is dialled once more
+	[ "$(starts)" -le 2 ] || complain "connections: $(starts)"
 }
 t_noise_before_the_first_byte() {
 	dialled "noise:Welcome to the cluster" "noise:$(printf '=%.0s' {1..120})" "words:it says so at its end"
