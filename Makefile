@@ -258,15 +258,9 @@ $(foreach group,$(UNIT_GROUPS),$(eval $(call unit_group,$(group))))
 $(UNIT_ALONE:%=$(BUILD)/unit/%): $(BUILD)/unit/%: tests/unit/%.c $(BUILD)/libunit.a $(BUILD)/libcmd.a $(BUILD)/libburst.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -o $@ $< $(UNIT_LIBS)
-$(BUILD)/bench/plan: tests/bench/plan.c $(BUILD)/libburst.a
-	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< $(BUILD)/libburst.a $(LIBS)
-$(BUILD)/bench/promises: tests/bench/promises.c $(BUILD)/libunit.a $(BUILD)/libburst.a
+$(BUILD)/bench/plan $(BUILD)/bench/promises $(BUILD)/bench/queue: $(BUILD)/bench/%: tests/bench/%.c $(BUILD)/libunit.a $(BUILD)/libburst.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -Itests/unit -o $@ $< $(BUILD)/libunit.a $(BUILD)/libburst.a $(LIBS) -lcmocka
-$(BUILD)/bench/queue: tests/bench/queue.c $(BUILD)/libburst.a
-	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< $(BUILD)/libburst.a $(LIBS)
 $(BUILD)/bench/slow_volume.so: tests/bench/slow_volume.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu17 -D_GNU_SOURCE $(WARN) -O2 -g -fPIC -shared -o $@ $< -ldl

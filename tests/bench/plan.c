@@ -6,11 +6,11 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/mem.h"
 #include "plan/choose.h"
 #include "plan/cost.h"
+#include "plan_bed.h"
 
 enum {
 	OFFERS = 200,
@@ -21,23 +21,6 @@ enum {
 	REPEATS = 21,
 	CANARY = 3
 };
-
-static uint64_t seed;
-
-static double random_between(double least, double most)
-{
-	seed = seed * 6364136223846793005u + 1442695040888963407u;
-	return least + (most - least) * (double)(seed >> 11) / 9007199254740992.0;
-}
-
-/* Of this process: other work on the machine is no part of it. */
-static double now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
-}
 
 static int by_size(const void *a, const void *b)
 {
@@ -104,59 +87,64 @@ static void random_machine(struct plan_machine *m)
 	m->cold.phase[COLD_BOOT].p90_s = m->cold.phase[COLD_BOOT].p50_s;
 }
 
+static void random_game(uint64_t number, double lengths[SEGMENTS],
+			struct plan_machine machines[OFFERS])
+{
+	seed = number;
+	for (int i = 0; i < SEGMENTS; i++)
+		lengths[i] = random_between(30, 280);
+	for (int i = 0; i < OFFERS; i++)
+		random_machine(&machines[i]);
+}
+
+/* The median ms of a choice, with the sums over all batch sizes, which a plan makes once. */
+static double choose_timed(struct plan *p, struct plan_work *w, double lengths[SEGMENTS],
+			   const struct plan_machine machines[OFFERS], const struct plan_wish *wish)
+{
+	double took[REPEATS];
+
+	for (int i = 0; i < REPEATS; i++) {
+		double before = cpu_ms();
+		plan_work_init(w, lengths, SEGMENTS, BATCH_MAX, 0);
+		plan_choose(p, w, machines, OFFERS, wish);
+		took[i] = cpu_ms() - before;
+	}
+	qsort(took, REPEATS, sizeof(*took), by_size);
+	return took[REPEATS / 2];
+}
+
 static void game(int number, bool staged)
 {
 	struct plan_machine machines[OFFERS];
-	double lengths[SEGMENTS], took[REPEATS];
+	double lengths[SEGMENTS];
 	const struct plan_wish wish = {
 		.goal = PLAN_COST, .canary = staged ? CANARY : 0, .staged = staged};
 	struct plan_work w;
 	struct plan p;
 
-	seed = (uint64_t)number;
-	for (int i = 0; i < SEGMENTS; i++)
-		lengths[i] = random_between(30, 280);
-	for (int i = 0; i < OFFERS; i++)
-		random_machine(&machines[i]);
-	/* with the sums over all batch sizes, which a plan makes once */
-	for (int i = 0; i < REPEATS; i++) {
-		double before = now_ms();
-		plan_work_init(&w, lengths, SEGMENTS, BATCH_MAX, 0);
-		plan_choose(&p, &w, machines, OFFERS, &wish);
-		took[i] = now_ms() - before;
-	}
-	qsort(took, REPEATS, sizeof(*took), by_size);
-	double before = now_ms(), best = brute_force(lengths, machines, staged),
-	       brute_ms = now_ms() - before;
+	random_game((uint64_t)number, lengths, machines);
+	double took_ms = choose_timed(&p, &w, lengths, machines, &wish);
+	double before = cpu_ms(), best = brute_force(lengths, machines, staged),
+	       brute_ms = cpu_ms() - before;
 	double usd = play(lengths, &machines[p.machine], p.pods, p.batch, staged);
 	printf("%d offers x %d pods x %d batch sizes, %d segments%s: %.2f ms; brute force %.0f ms, "
 	       "%.0f times that; its choice costs %+.2f %% of brute force's\n",
-	       OFFERS, PODS, w.sizes, SEGMENTS, staged ? ", a canary first" : "", took[REPEATS / 2],
-	       brute_ms, brute_ms / took[REPEATS / 2], 100 * (usd / best - 1));
+	       OFFERS, PODS, w.sizes, SEGMENTS, staged ? ", a canary first" : "", took_ms, brute_ms,
+	       brute_ms / took_ms, 100 * (usd / best - 1));
 }
 
 /* As wide as a run may be: a deadline, or a budget that pays for hundreds of pods. */
 static void wide_game(const char *what, const struct plan_wish *wish)
 {
 	struct plan_machine machines[OFFERS];
-	double lengths[SEGMENTS], took[REPEATS];
+	double lengths[SEGMENTS];
 	struct plan_work w;
 	struct plan p;
 
-	seed = 7;
-	for (int i = 0; i < SEGMENTS; i++)
-		lengths[i] = random_between(30, 280);
-	for (int i = 0; i < OFFERS; i++)
-		random_machine(&machines[i]);
-	for (int i = 0; i < REPEATS; i++) {
-		double before = now_ms();
-		plan_work_init(&w, lengths, SEGMENTS, BATCH_MAX, 0);
-		plan_choose(&p, &w, machines, OFFERS, wish);
-		took[i] = now_ms() - before;
-	}
-	qsort(took, REPEATS, sizeof(*took), by_size);
+	random_game(7, lengths, machines);
+	double took_ms = choose_timed(&p, &w, lengths, machines, wish);
 	printf("%d offers x %d pods x %d batch sizes, %s: %.2f ms; %d pods\n", OFFERS,
-	       PLAN_PODS_MOST, w.sizes, what, took[REPEATS / 2], p.pods);
+	       PLAN_PODS_MOST, w.sizes, what, took_ms, p.pods);
 }
 
 int main(void)

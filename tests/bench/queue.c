@@ -6,30 +6,13 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/mem.h"
 #include "plan/joint.h"
+#include "plan_bed.h"
 
 enum { SUBMITS = 20, KINDS = 2, OFFERS = 20, DAYS = 9, JOBS_MOST = 200, GAMES = 9 };
 #define QUIET_S 20.0
-
-static uint64_t seed;
-
-static double random_between(double least, double most)
-{
-	seed = seed * 6364136223846793005u + 1442695040888963407u;
-	return least + (most - least) * (double)(seed >> 11) / 9007199254740992.0;
-}
-
-/* Of this process: other work on the machine is no part of it. */
-static double now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
-}
 
 /* ---- jobs ---- */
 
@@ -413,9 +396,9 @@ static void time_search(int jobs, const char *name)
 					.jobs = d.jobs,
 					.job_count = (size_t)jobs,
 					.budget_usd = INFINITY};
-		double before = now_ms();
+		double before = cpu_ms();
 		joint_choose(&p, &of);
-		took[i] = now_ms() - before;
+		took[i] = cpu_ms() - before;
 		worst = MAX(worst, took[i]);
 		joint_free(&p);
 	}

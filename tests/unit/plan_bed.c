@@ -1,10 +1,12 @@
-/* plan_bed.c - works out one plan for a given machine, compares numbers, and makes random ones. */
+/* plan_bed.c - works out one plan for a given machine, compares numbers, makes random ones, and
+ * reads a clock. */
 #include "plan_bed.h"
 
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -34,4 +36,12 @@ double random_between(double least, double most)
 {
 	seed = seed * 6364136223846793005u + 1442695040888963407u;
 	return least + (most - least) * (double)(seed >> 11) / 9007199254740992.0;
+}
+
+double cpu_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }

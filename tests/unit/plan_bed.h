@@ -1,5 +1,5 @@
-/* plan_bed.h - what tests of the planner share: one plan worked out for a given machine, numbers
- * that are near each other, and a sequence of random ones. */
+/* plan_bed.h - what tests and benchmarks of the planner share: one plan worked out for a given
+ * machine, numbers that are near each other, and a sequence of random ones. */
 #ifndef BURST_TESTS_PLAN_BED_H
 #define BURST_TESTS_PLAN_BED_H
 
@@ -16,5 +16,7 @@ void assert_near(double got, double expected, double tolerance);
 
 extern uint64_t seed; /* of the sequence; a test sets it */
 double random_between(double least, double most);
+/* Of this process: other work on the machine is no part of it. */
+double cpu_ms(void);
 
 #endif

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/jsonx.h"
-#include "providers/kubernetes/impl.h"
+#include "kubernetes_bed.h"
 #include "providers/kubernetes/kubernetes.h"
 
 #define NOW_S 1795853000 /* 2026-11-28T08:03:20Z */
@@ -197,31 +197,6 @@ static void test_lists(void **state)
 }
 
 /* ---- with a config ---- */
-
-static struct section *conf;
-static struct provider *provider;
-
-static int open_provider(void **state)
-{
-	struct err err;
-
-	(void)state;
-	conf = section_new(provider_kubernetes.options, "burst.cfg:1");
-	section_set_text(conf, "context", "bed", "burst.cfg:2");
-	section_add_item(conf, "prices", "L40S=1.10", "burst.cfg:3");
-	section_add_item(conf, "prices", "B200=5", "burst.cfg:3");
-	if (provider_kubernetes.open(&provider, conf, "/nowhere", &err) < 0)
-		fail_msg("%s", err.msg);
-	return 0;
-}
-
-static int close_provider(void **state)
-{
-	(void)state;
-	provider_kubernetes.close(provider);
-	section_free(conf);
-	return 0;
-}
 
 static void test_no_secret_in_the_spec(void **state)
 {

@@ -9,31 +9,8 @@
 #include <cmocka.h>
 
 #include "base/jsonx.h"
-#include "providers/kubernetes/impl.h"
+#include "kubernetes_bed.h"
 #include "providers/kubernetes/kubernetes.h"
-
-static struct section *conf;
-static struct provider *provider;
-
-static int open_provider(void **state)
-{
-	struct err err;
-
-	(void)state;
-	conf = section_new(provider_kubernetes.options, "burst.cfg:1");
-	section_set_text(conf, "context", "bed", "burst.cfg:2");
-	if (provider_kubernetes.open(&provider, conf, "/nowhere", &err) < 0)
-		fail_msg("%s", err.msg);
-	return 0;
-}
-
-static int close_provider(void **state)
-{
-	(void)state;
-	provider_kubernetes.close(provider);
-	section_free(conf);
-	return 0;
-}
 
 /* ---- an operation, step by step ---- */
 
