@@ -226,10 +226,10 @@ def read_times():
         return {}
 
 
-def write_times(results):
+def write_times(results, whole):
     times = read_times()
     times.update({r.case.name: r.seconds for r in results if not r.failed and not r.case.builds})
-    known = {r.case.name for r in results}
+    known = {r.case.name for r in results} | (set() if whole else set(times))
     with open(TIMES, "w", encoding="utf-8") as f:
         f.write("# seconds that each case took at its last recorded run (make check-all RECORD=1); the longest run first\n")
         for name in sorted(known & set(times)):
@@ -519,7 +519,7 @@ def check(options, runner):
             results[results.index(result)] = again
             flaky.append((result.case.name, result.why))
     if options.record:
-        write_times(results)
+        write_times(results, options.all or options.slice == "all" and not options.names)
     report(results, flaky, left_out, runner)
     return 1 if any(r.failed for r in results) or len(flaky) > FLAKY_MAX else 0
 

@@ -68,7 +68,7 @@ t_the_window_changes() {
 # ---- runs ----
 
 t_a_run() {
-	REHEARSE='boot_delay = "1s";'
+	REHEARSE='boot_delay = "3s";'
 	JOB='join = { gap = 0.1; };'
 	script_lines 120
 	config 'pods = 2;'
