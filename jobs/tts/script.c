@@ -342,6 +342,14 @@ bool next_line(const char **at, const char *end, const char **line, size_t *len)
 	return true;
 }
 
+bool line_is_blank(const char *line, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (line[i] != ' ' && line[i] != '\t')
+			return false;
+	return true;
+}
+
 /* ---- lexicon ---- */
 
 #define ENTRIES_MOST 100000

@@ -131,6 +131,8 @@ const char *script_id_fault(const char *id);
 /* Reads the next line of a text without its end (LF or CRLF) and moves *at. Returns false at the
  * end. */
 bool next_line(const char **at, const char *end, const char **line, size_t *len);
+/* Returns whether a line has nothing but blanks and tabs. */
+bool line_is_blank(const char *line, size_t len);
 
 static inline void script_free_cleanup(struct script *s)
 {
