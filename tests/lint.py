@@ -245,6 +245,7 @@ SMALL = {
 }
 # Files that serve one other file of their folder alone, each with the reason why it stays a file.
 SERVES_ONE = {
+    "cmd/show/plan_reasons.c": "what limits a plan and what it was made from; plan_show.c draws the plan itself",
     "jobs/agent/clients.c": "the connections to clients; what they ask for is the loop's",
     "jobs/agent/jobs.c": "slow work on files, a slice in each turn of the loop",
     "jobs/agent/serve.c": "the pod's loop; main.c chooses between it and short commands",

@@ -380,6 +380,21 @@ void text_wrap(FILE *to, const char *text, int at, int indent, int width)
 	fputc('\n', to);
 }
 
+void output_wrapped(FILE *to, int indent, const char *fmt, ...)
+{
+	int width = terminal_width(to);
+	char line[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	if (width)
+		text_wrap(to, line, 0, indent, width);
+	else
+		fprintf(to, "%s\n", line);
+}
+
 /* ---- lines and errors, without secrets or control characters ---- */
 
 static const char *color_of_level(enum log_level level)

@@ -59,6 +59,9 @@ DEFINE_CLEANUP(table_free, struct table *)
 /* Writes words with `indent` blanks in front of each line but the first, which begins at column
  * `at`. Wraps at `width`; keeps newlines. Ends the last line. */
 void text_wrap(FILE *to, const char *text, int at, int indent, int width);
+/* Prints a line of at most 1023 bytes. On a terminal, wraps it at its width and indents the
+ * following lines by `indent` columns. */
+void output_wrapped(FILE *to, int indent, const char *fmt, ...) PRINTF(3, 4);
 
 /* ---- lines and errors, redacted and made printable ---- */
 

@@ -1,4 +1,5 @@
-/* plan_show.h - shows a plan as text (plan_show.c, plan_text.c) and as JSON (plan_json.c). */
+/* plan_show.h - shows a plan as text (plan_show.c, plan_reasons.c, plan_text.c) and as JSON
+ * (plan_json.c). */
 #ifndef BURST_CMD_SHOW_PLAN_SHOW_H
 #define BURST_CMD_SHOW_PLAN_SHOW_H
 
@@ -47,6 +48,15 @@ const char *plan_unfit_name(enum estimate_unfit kind);
 bool plan_offer_is_unfit(const struct estimate *e, size_t i, char why[ESTIMATE_UNFIT]);
 /* Dollars for each segment that is rendered. */
 double plan_each_usd(const struct estimate *e, const struct plan *p);
+
+/* ---- why a plan is as it is (plan_reasons.c) ---- */
+
+/* Prints what limits the plan, and what would make it faster or cheaper. */
+void plan_print_advice(FILE *to, const struct estimate *e, const struct plan *pick);
+/* Prints every input with its source and age. */
+void plan_print_inputs(FILE *to, const struct estimate *e, const struct plan *pick);
+/* Prints how often a command's checkpoint is saved. */
+void plan_print_saves(FILE *to, const struct extras *x);
 
 /* ---- the result of `burst plan` ---- */
 
