@@ -761,7 +761,7 @@ static int join_track(const struct job *job, const struct segment_result *result
 			pieces[count++] =
 				(struct join_piece){job->segments.list[i].file,
 						    spoken->shown,
-						    spoken->item,
+						    spoken->border,
 						    job->script.items[spoken->item].chapter,
 						    spoken->before_s,
 						    results[i].seconds};

@@ -163,10 +163,9 @@ static int add_piece(struct track *t, const struct join_piece *piece, struct cue
 /* Silence before piece i, in frames. */
 static int64_t gap_before(const struct track *t, const struct join_piece *pieces, size_t i)
 {
-	double seconds =
-		pieces[i].item == pieces[i - 1].item ? t->options->piece_gap_s : t->options->gap_s;
+	double seconds = join_pause_s(t->options, pieces[i].border, pieces[i].before_s);
 
-	return llround(MAX(seconds, pieces[i].before_s) * t->format.rate);
+	return llround(seconds * t->format.rate);
 }
 
 /* Extends the chapter (-1: none) to the track's end; `at` is its start at its first piece. */

@@ -27,15 +27,15 @@ struct join_meter;
 struct join_piece {
 	const char *file; /* relative to the folder */
 	const char *text;
-	size_t item; /* index; pieces of one item are separated by the short gap */
-	int chapter; /* index; -1: none */
-	/* the script's pause before it, in seconds; replaces the gap if it is longer */
+	enum border border; /* between it and the piece before */
+	int chapter;        /* index; -1: none */
+	/* the script's pause before it, in seconds; replaces that of the border if it is longer */
 	double before_s;
 	double seconds; /* its length; 0: unknown */
 };
 
 struct join_options {
-	double gap_s, piece_gap_s;
+	double pauses_s[BORDERS]; /* silence between two pieces, by their border */
 	bool normalise;
 	double lufs;
 	bool subtitles;
@@ -46,6 +46,13 @@ struct join_options {
 	const struct ffmpeg_format *formats[JOIN_FORMATS_MOST];
 	struct join_meter *meter; /* measures how far the join is; NULL: not needed */
 };
+
+/* The silence before a piece, in seconds, if another one is before it. */
+static inline double join_pause_s(const struct join_options *options, enum border border,
+				  double before_s)
+{
+	return MAX(options->pauses_s[border], before_s);
+}
 
 /* How long a join takes for a second of sound on an idle machine, in ms. */
 double join_ms_per_s(const struct join_options *options);

@@ -341,6 +341,7 @@ struct reader {
 	int chapter;
 	bool in_row, pending_comma; /* in a table row; a comma is due before the next cell */
 	size_t lists;               /* number of enclosing levels */
+	bool list_began;            /* the item before is of the same list or table */
 	size_t images;              /* enclosing levels whose text is not spoken */
 	enum { BLOCK_TEXT, BLOCK_HTML, BLOCK_CODE } block;
 	size_t block_line; /* line of the current HTML or code; 0: unknown */
@@ -407,12 +408,12 @@ enum part { PART_TEXT, PART_HEADING };
 static void add_item(struct reader *r, const char *bytes, size_t len, size_t line, enum part part)
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
+	bool listed = r->lists || r->in_row;
 	struct script_item item = {.source = r->source,
 				   .line = line,
 				   .heading = part == PART_HEADING,
-				   .prose = true,
-				   .ends_sentence =
-					   r->lists || r->in_row || r->block == BLOCK_HTML};
+				   .listed = listed,
+				   .border = r->list_began ? BORDER_LINE : BORDER_PARAGRAPH};
 
 	split_normalise(&text, bytes, len);
 	if (r->lists && is_task(str_text(&text)))
@@ -424,6 +425,7 @@ static void add_item(struct reader *r, const char *bytes, size_t len, size_t lin
 	if (item.heading)
 		r->chapter = script_add_chapter(r->script, str_text(&text));
 	item.chapter = r->chapter;
+	r->list_began = listed;
 	script_add(r->script, &item, str_text(&text), text.len);
 }
 
@@ -605,6 +607,9 @@ static int on_leave_block(MD_BLOCKTYPE type, void *detail, void *ctx)
 	else
 		flush_item(r, type == MD_BLOCK_H ? PART_HEADING : PART_TEXT);
 	r->lists -= type == MD_BLOCK_UL || type == MD_BLOCK_OL;
+	if (type == MD_BLOCK_TABLE || !r->lists)
+		r->list_began &=
+			type == MD_BLOCK_TR || type == MD_BLOCK_THEAD || type == MD_BLOCK_TBODY;
 	r->in_row = false;
 	r->block = BLOCK_TEXT;
 	if (r->note == NOTE_TEXT)

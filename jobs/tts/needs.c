@@ -176,12 +176,12 @@ static struct sound_size estimate_size(const struct job *job, const struct segme
 
 	for (size_t i = 0; i < job->segments.count; i++) {
 		const struct spoken *spoken = &job->segments.spoken[i];
-		bool same_item = i > 0 && job->segments.spoken[i - 1].item == spoken->item;
-		double gap_s = same_item ? job->join_as.piece_gap_s : job->join_as.gap_s,
-		       s = results[i].state == SEGMENT_SAFE
+		double s = results[i].state == SEGMENT_SAFE
 				   ? results[i].seconds
 				   : job->segments.list[i].weight / CHARS_PER_S;
-		size.track_s += s + (i > 0 ? MAX(gap_s, spoken->before_s) : 0);
+		size.track_s +=
+			s +
+			(i > 0 ? join_pause_s(&job->join_as, spoken->border, spoken->before_s) : 0);
 		size.open_s += results[i].state == SEGMENT_SAFE ? 0 : s;
 	}
 	return size;

@@ -18,7 +18,8 @@ static enum input_mode guess_mode(const char *bytes, const char *end)
 /* Adds the text as an item and empties it. */
 static void add_paragraph(struct script *s, const char *source, size_t line, struct str *text)
 {
-	struct script_item item = {.source = source, .line = line, .chapter = -1, .prose = true};
+	struct script_item item = {
+		.source = source, .line = line, .chapter = -1, .border = BORDER_PARAGRAPH};
 
 	if (text->len)
 		script_add(s, &item, str_text(text), text->len);
@@ -39,7 +40,10 @@ void input_read_text(struct script *s, const char *source, const char *bytes, si
 		if (line_is_blank(line, n)) {
 			add_paragraph(s, source, began, &text);
 		} else if (mode == INPUT_LINES) {
-			struct script_item item = {.source = source, .line = number, .chapter = -1};
+			struct script_item item = {.source = source,
+						   .line = number,
+						   .chapter = -1,
+						   .border = BORDER_LINE};
 			script_add(s, &item, line, n);
 		} else {
 			if (!text.len)

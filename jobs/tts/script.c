@@ -198,6 +198,27 @@ static bool set_text(struct script *s, struct script_item *item, const char *raw
 	return !only_pause;
 }
 
+void script_border(struct script *s, enum border border)
+{
+	s->border = MAX(s->border, border);
+}
+
+/* What the readers saw before this item, and what follows from headings and chapters. */
+static enum border border_before(const struct script *s, const struct script_item *item)
+{
+	const struct script_item *before = s->count ? &s->items[s->count - 1] : NULL;
+	enum border seen = MAX(item->border, s->border);
+
+	if (!before)
+		return BORDER_NONE;
+	if (before->heading)
+		return MAX(seen,
+			   BORDER_HEADING); /* also between the titles of a part and a chapter */
+	if (before->chapter != item->chapter)
+		return BORDER_CHAPTER;
+	return item->heading ? MAX(seen, BORDER_HEADING) : seen;
+}
+
 void script_add(struct script *s, struct script_item *item, const char *raw, size_t len)
 {
 	if (s->count >= ITEMS_MAX) {
@@ -215,7 +236,9 @@ void script_add(struct script *s, struct script_item *item, const char *raw, siz
 		return;
 	}
 	item->before_s = s->pause_s;
+	item->border = border_before(s, item);
 	s->pause_s = 0;
+	s->border = BORDER_NONE;
 	GROW(s->items, s->count, s->cap);
 	s->items[s->count++] = *item;
 	*item = (struct script_item){0};
@@ -228,22 +251,20 @@ int script_add_chapter(struct script *s, const char *title)
 	return (int)s->chapter_count - 1;
 }
 
-/* What separates two merged texts: list items would sound like one without a stop. */
-static const char *separator_between(const struct script_item *a, const struct script_item *b)
+/* What separates two merged texts: they would sound like one without a stop. */
+static const char *separator_behind(const struct script_item *a)
 {
-	bool stop = (a->ends_sentence || b->ends_sentence) &&
-		    split_end(a->text, strlen(a->text)) == SPLIT_WORD;
-
-	return stop ? ". " : " ";
+	return split_end(a->text, strlen(a->text)) == SPLIT_WORD ? ". " : " ";
 }
 
-/* Returns whether b, which follows a, may become a part of a. */
+/* Returns whether b, which follows a, may become a part of a: only in a list or table, since the
+ * track could not keep the pause between two paragraphs. */
 static bool may_merge(const struct script_item *a, const struct script_item *b,
 		      const struct split_limits *limits)
 {
-	return a->prose && b->prose && !a->heading && !b->heading && a->chapter == b->chapter &&
-	       b->before_s == 0 && !strcmp(a->voice ? a->voice : "", b->voice ? b->voice : "") &&
-	       split_chars(a->text, strlen(a->text)) + strlen(separator_between(a, b)) +
+	return a->listed && b->listed && b->border <= BORDER_LINE && b->before_s == 0 &&
+	       !strcmp(a->voice ? a->voice : "", b->voice ? b->voice : "") &&
+	       split_chars(a->text, strlen(a->text)) + strlen(separator_behind(a)) +
 			       split_chars(b->text, strlen(b->text)) <=
 		       limits->max_chars;
 }
@@ -255,11 +276,10 @@ static bool is_short(const struct script_item *item, const struct split_limits *
 
 static void merge_into(struct script_item *to, struct script_item *from)
 {
-	char *both = xasprintf("%s%s%s", to->text, separator_between(to, from), from->text);
+	char *both = xasprintf("%s%s%s", to->text, separator_behind(to), from->text);
 
 	free(to->text);
 	to->text = both;
-	to->ends_sentence = from->ends_sentence;
 	free_item(from);
 }
 
@@ -269,7 +289,7 @@ static void merge_items(struct script *s, const struct split_limits *limits)
 
 	for (size_t i = 0; i < s->count; i++) {
 		struct script_item *last = kept ? &s->items[kept - 1] : NULL, *next = &s->items[i];
-		/* a short item joins the next one, or at the end of a chapter the one before */
+		/* a short item joins the next one, or at the end of its list the one before */
 		bool ends = i + 1 == s->count || !may_merge(next, &s->items[i + 1], limits);
 		if (last && may_merge(last, next, limits) &&
 		    (is_short(last, limits) || (ends && is_short(next, limits)))) {

@@ -46,6 +46,19 @@ size_t split_text(const char *text, const struct split_limits *limits, struct pi
  * The text to speak, as the readers of the input formats produce it: items in order, and a list
  * of mistakes with file and line. */
 
+/* What lies between an item and the one before it, the weakest first. The joined track makes a
+ * silence of it (join.pauses). */
+enum border {
+	BORDER_NONE, /* it is the first, or the text goes on */
+	BORDER_SENTENCE,
+	BORDER_LINE,
+	BORDER_PARAGRAPH,
+	BORDER_HEADING, /* above or below a heading */
+	BORDER_SCENE,
+	BORDER_CHAPTER,
+	BORDERS
+};
+
 struct script_item {
 	char *id;        /* NULL until burst makes one */
 	char *text;      /* normalised, never empty */
@@ -58,8 +71,8 @@ struct script_item {
 	size_t line;
 	int chapter; /* index; -1: before the first chapter */
 	bool heading;
-	bool prose; /* a listener cannot hear its borders, so it may merge with a neighbour */
-	bool ends_sentence; /* items of a list or table may merge too, with or without a stop */
+	bool listed;        /* an item of a list or a row of a table: short ones may merge */
+	enum border border; /* set by the readers without regard to headings and chapters */
 	double before_s;    /* seconds of pauses that stand alone before it */
 };
 
@@ -82,6 +95,7 @@ struct script {
 	void *ctx;
 
 	double pause_s;        /* seconds of pause before the next item */
+	enum border border;    /* at least this lies before the next item */
 	struct script_silent { /* parts of the script that are not spoken */
 		size_t code_blocks, images, footnotes;
 	} silent;
@@ -119,6 +133,8 @@ void script_complain(struct script *s, const char *source, size_t line, const ch
 /* For the readers: takes over id, voice, options and extra of the item, sets its text from raw
  * bytes, and checks all. Empties the item also if it refuses it, after a complaint. */
 void script_add(struct script *s, struct script_item *item, const char *raw, size_t len);
+/* For the readers: at least this border lies before the next item. */
+void script_border(struct script *s, enum border border);
 /* For the readers: begins a chapter. Returns its index. */
 int script_add_chapter(struct script *s, const char *title);
 /* After the readers: merges items and makes ids. ERR_CONFIG: the mistakes, or there are no items.

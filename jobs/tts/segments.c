@@ -133,6 +133,7 @@ static void append_segment(struct segments *s, struct segment *segment, struct s
 /* A piece of an item, and the words of the script that it covers. Owns both. */
 struct cut {
 	char *spoken, *shown;
+	enum border border; /* between it and the piece before */
 	double before_s;
 };
 
@@ -155,9 +156,17 @@ static inline void cuts_free_cleanup(struct cut_list *list)
 	cuts_free(list);
 }
 
+/* The border behind a piece that another one of the same item follows. */
+static enum border border_behind(const struct cut_list *list)
+{
+	const char *text = list->cuts[list->count - 1].spoken;
+
+	return split_end(text, strlen(text)) == SPLIT_STOP ? BORDER_SENTENCE : BORDER_NONE;
+}
+
 /* Cuts the text between two pauses: replaces words, then cuts to the engine's length. */
-static void cut_part(struct cut_list *to, const struct pause_part *part, double before_s,
-		     const struct job *job)
+static void cut_part(struct cut_list *to, const struct pause_part *part, enum border border,
+		     double before_s, const struct job *job)
 {
 	CLEANUP(lexicon_text_free) struct lexicon_text words = {0};
 	struct piece *pieces;
@@ -166,10 +175,12 @@ static void cut_part(struct cut_list *to, const struct pause_part *part, double 
 	size_t count = split_text(words.spoken, &job->limits, &pieces);
 	for (size_t i = 0; i < count; i++) {
 		size_t from = (size_t)(pieces[i].text - words.spoken);
+		border = to->count ? border_behind(to) : border;
 		GROW(to->cuts, to->count, to->cap);
 		to->cuts[to->count++] = (struct cut){
 			.spoken = xstrndup(pieces[i].text, pieces[i].len),
 			.shown = lexicon_shown(&words, part->text, from, from + pieces[i].len),
+			.border = border,
 			.before_s = i ? 0 : before_s,
 		};
 	}
@@ -189,7 +200,7 @@ static void cut_item(struct cut_list *to, const struct script_item *item, const 
 		before_s += parts[i].before_s;
 		if (!split_has_words(part))
 			continue;
-		cut_part(to, &parts[i], MIN(before_s, PAUSE_MOST_S), job);
+		cut_part(to, &parts[i], item->border, MIN(before_s, PAUSE_MOST_S), job);
 		before_s = 0;
 	}
 	free(parts);
@@ -227,6 +238,7 @@ static int add_segment(struct job *job, size_t item_index, struct cut *cut, size
 	struct segment segment = {.group = xstrdup(voice ? voice : "")};
 	struct spoken spoken = {.text = TAKE(cut->spoken),
 				.shown = TAKE(cut->shown),
+				.border = cut->border,
 				.before_s = cut->before_s,
 				.item = item_index,
 				.voice = voice};

@@ -97,6 +97,7 @@ int check_wav(const char *file, const char *text, const struct check_limits *lim
 struct spoken {
 	char *text;             /* the text for the engine */
 	char *shown;            /* the script's own words */
+	enum border border;     /* between it and the segment before */
 	double before_s;        /* seconds of the script's pause before it; 0: none */
 	size_t item;            /* index in the script */
 	const char *voice;      /* borrowed from script or job; NULL: none */

@@ -70,7 +70,8 @@ static void take_extra(struct script_item *item, json_t *object)
 /* Adds the item of a JSON line or a table's row, or complains. Changes the object. */
 static void add_object(struct script *s, const char *source, size_t line, json_t *object)
 {
-	struct script_item item = {.source = source, .line = line, .chapter = -1};
+	struct script_item item = {
+		.source = source, .line = line, .chapter = -1, .border = BORDER_LINE};
 	json_t *text = json_incref(json_object_get(object, "text"));
 
 	if (!json_is_string(text)) {
@@ -345,7 +346,8 @@ static void read_piped(struct script *s, const char *source, struct reader *r, s
 	while (read_row(r, row)) {
 		if (is_empty_row(row))
 			continue;
-		struct script_item item = {.source = source, .line = row->line, .chapter = -1};
+		struct script_item item = {
+			.source = source, .line = row->line, .chapter = -1, .border = BORDER_LINE};
 		const struct str *text =
 			row->count > 2 && row->fields[2].len ? &row->fields[2] : &row->fields[1];
 		item.id = xstrdup(str_text(&row->fields[0]));

@@ -37,11 +37,34 @@ static const struct option_spec check_options[] = {
 	{0},
 };
 
+#define SENTENCE_PAUSE_S 0.4
+
+#define PAUSE_KEY(key, usual, help)                                                                \
+	{                                                                                          \
+		key, OPTION_DECIMAL, 0, usual, help, .least = 0, .most = PAUSE_MOST_S              \
+	}
+
+static const struct option_spec pause_options[] = {
+	PAUSE_KEY("sentence", NULL,
+		  "between sentences where a long text is cut (absent: 0.4, or join.gap if that is "
+		  "less)"),
+	PAUSE_KEY("line", NULL, "between lines, rows and items of a list (absent: join.gap)"),
+	PAUSE_KEY("paragraph", "0.7", "between paragraphs"),
+	PAUSE_KEY("heading", "1.2", "between a heading and its text"),
+	PAUSE_KEY("scene", "2.0", "at a scene break"),
+	PAUSE_KEY("chapter", "2.5", "between chapters"),
+	{0},
+};
+
 static const struct option_spec join_options[] = {
-	{"gap", OPTION_DECIMAL, 0, "0.4", "seconds of silence between segments", .least = 0,
-	 .most = 60},
-	{"piece_gap", OPTION_DECIMAL, 0, "0.1", "the same between pieces of one long text",
-	 .least = 0, .most = 60},
+	{"gap", OPTION_DECIMAL, 0, "0.4",
+	 "seconds of silence between segments: at least this, but where pauses sets another",
+	 .least = 0, .most = PAUSE_MOST_S},
+	{"piece_gap", OPTION_DECIMAL, 0, "0.1",
+	 "the same between pieces of one long text, within a sentence", .least = 0,
+	 .most = PAUSE_MOST_S},
+	{"pauses", OPTION_GROUP, 0, NULL, "seconds of silence by what lies between two texts",
+	 pause_options},
 	{"loudness", OPTION_DECIMAL, 0, NULL,
 	 "loudness of the track in LUFS, as in -18 (absent: unchanged)", .least = -70, .most = -5},
 	{"subtitles", OPTION_BOOL, 0, "false", "write joined.srt and joined.vtt"},
@@ -354,6 +377,27 @@ static void read_check(struct job *job, const struct section *conf)
 	};
 }
 
+/* The silence at each kind of border. `gap` is the least of those that the config does not set. */
+static void read_pauses(struct join_options *to, const struct section *join)
+{
+	static const char *const keys[BORDERS] = {
+		[BORDER_LINE] = "line",       [BORDER_PARAGRAPH] = "paragraph",
+		[BORDER_HEADING] = "heading", [BORDER_SCENE] = "scene",
+		[BORDER_CHAPTER] = "chapter",
+	};
+	const struct section *pauses = section_group(join, "pauses");
+	double gap = section_decimal(join, "gap");
+
+	to->pauses_s[BORDER_NONE] = MIN(section_decimal(join, "piece_gap"), gap);
+	to->pauses_s[BORDER_SENTENCE] = section_has(pauses, "sentence")
+						? section_decimal(pauses, "sentence")
+						: MIN(SENTENCE_PAUSE_S, gap);
+	for (size_t i = BORDER_LINE; i < BORDERS; i++) {
+		double own = section_decimal(pauses, keys[i]);
+		to->pauses_s[i] = section_has(pauses, keys[i]) ? own : MAX(own, gap);
+	}
+}
+
 static void read_join(struct job *job, const struct section *conf)
 {
 	const struct section *join = section_group(conf, "join");
@@ -361,13 +405,11 @@ static void read_join(struct job *job, const struct section *conf)
 	job->join = section_has(conf, "join");
 	job->join_as = (struct join_options){
 		.meter = join_meter_new(),
-		.gap_s = section_decimal(join, "gap"),
-		.piece_gap_s =
-			MIN(section_decimal(join, "piece_gap"), section_decimal(join, "gap")),
 		.normalise = section_has(join, "loudness"),
 		.lufs = section_decimal(join, "loudness"),
 		.subtitles = section_bool(join, "subtitles"),
 	};
+	read_pauses(&job->join_as, join);
 	for (size_t i = 0; i < MIN(section_count(join, "formats"), (size_t)JOIN_FORMATS_MOST); i++)
 		job->join_as.formats[i] = ffmpeg_format_find(section_item(join, "formats", i));
 }

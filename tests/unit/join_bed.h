@@ -6,6 +6,9 @@
 
 #include "jobs/tts/join.h"
 
+/* The silence between pieces whose border is a line's. */
+#define PAUSES(s) .pauses_s = {[BORDER_LINE] = (s)}
+
 static inline int join(const struct join_piece *pieces, size_t count,
 		       const struct join_options *options, struct str *notes, struct err *err)
 {

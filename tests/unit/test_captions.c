@@ -193,7 +193,7 @@ static void captions_follow_the_voice(void **state)
 		 "The first half of a sentence that goes on for long, and then its other half "
 		 "follows at once.",
 		 0, -1}};
-	struct join_options options = {.gap_s = 0.4, .subtitles = true};
+	struct join_options options = {.pauses_s = {[BORDER_LINE] = 0.4}, .subtitles = true};
 	CLEANUP(str_free) struct str notes = STR_INIT;
 
 	(void)state;

@@ -16,12 +16,13 @@ static int64_t frames_of(const char *name, struct wav_info *info)
 static void to_the_sample(void **state)
 {
 	static const struct join_piece pieces[] = {
-		{"a.wav", "First.", 0, -1},
-		{"b.wav", "Second, cut.", 1, 0},
-		{"c.wav", "Its other piece.", 1, 0},
-		{"d.wav", "Third --> <b>.", 2, 1},
+		{"a.wav", "First.", BORDER_NONE, -1},
+		{"b.wav", "Second, cut.", BORDER_LINE, 0},
+		{"c.wav", "Its other piece.", BORDER_NONE, 0},
+		{"d.wav", "Third --> <b>.", BORDER_LINE, 1},
 	};
-	struct join_options options = {.gap_s = 0.4, .piece_gap_s = 0.1, .subtitles = true};
+	struct join_options options = {.pauses_s = {[BORDER_NONE] = 0.1, [BORDER_LINE] = 0.4},
+				       .subtitles = true};
 	CLEANUP(str_free) struct str notes = STR_INIT;
 	struct wav_info info;
 	struct err err = {0};
@@ -60,8 +61,9 @@ static void to_the_sample(void **state)
 /* The samples themselves, not only their number. */
 static void the_same_samples(void **state)
 {
-	static const struct join_piece pieces[] = {{"a.wav", "a", 0, -1}, {"b.wav", "b", 1, -1}};
-	struct join_options options = {.gap_s = 0.001};
+	static const struct join_piece pieces[] = {{"a.wav", "a", BORDER_NONE, -1},
+						   {"b.wav", "b", BORDER_LINE, -1}};
+	struct join_options options = {PAUSES(0.001)};
 	CLEANUP(str_free) struct str notes = STR_INIT;
 	CLEANUP(str_free) struct str a = STR_INIT;
 	CLEANUP(str_free) struct str b = STR_INIT;
@@ -118,13 +120,14 @@ static double measured_anew(const char *path)
 
 static void loudness(void **state)
 {
-	static const struct join_piece pieces[] = {{"a.wav", "a", 0, -1}, {"b.wav", "b", 1, -1}};
+	static const struct join_piece pieces[] = {{"a.wav", "a", BORDER_NONE, -1},
+						   {"b.wav", "b", BORDER_LINE, -1}};
 
 	(void)state;
 	needs_ffmpeg();
 	for (size_t i = 0; i < ARRAY_LEN(levels); i++) {
-		struct join_options options = {
-			.gap_s = 0.4, .normalise = true, .lufs = levels[i].target};
+		struct join_options options = {PAUSES(0.4), .normalise = true,
+					       .lufs = levels[i].target};
 		CLEANUP(str_free) struct str notes = STR_INIT;
 		CLEANUP(free_text) char *path = in_folder("joined.wav");
 		struct wav_info info;
@@ -146,7 +149,7 @@ static void loudness(void **state)
 
 static void silence_has_no_loudness(void **state)
 {
-	static const struct join_piece pieces[] = {{"a.wav", "a", 0, -1}};
+	static const struct join_piece pieces[] = {{"a.wav", "a", BORDER_NONE, -1}};
 	struct join_options options = {.normalise = true, .lufs = -18};
 	CLEANUP(str_free) struct str notes = STR_INIT;
 	struct err err = {0};
@@ -162,9 +165,10 @@ static void silence_has_no_loudness(void **state)
 
 static void other_formats_are_converted(void **state)
 {
-	static const struct join_piece pieces[] = {
-		{"a.wav", "a", 0, -1}, {"b.wav", "b", 1, -1}, {"a.wav", "a", 2, -1}};
-	struct join_options options = {.gap_s = 0};
+	static const struct join_piece pieces[] = {{"a.wav", "a", BORDER_NONE, -1},
+						   {"b.wav", "b", BORDER_LINE, -1},
+						   {"a.wav", "a", BORDER_LINE, -1}};
+	struct join_options options = {PAUSES(0)};
 	CLEANUP(str_free) struct str notes = STR_INIT;
 	struct wav_info info;
 	struct err err = {0};
@@ -185,8 +189,9 @@ static void other_formats_are_converted(void **state)
 /* Without ffmpeg the track is there all the same, and the note says what is missing. */
 static void without_ffmpeg(void **state)
 {
-	static const struct join_piece pieces[] = {{"a.wav", "a", 0, -1}, {"b.wav", "b", 1, -1}};
-	struct join_options options = {.gap_s = 0.4, .normalise = true, .lufs = -18};
+	static const struct join_piece pieces[] = {{"a.wav", "a", BORDER_NONE, -1},
+						   {"b.wav", "b", BORDER_LINE, -1}};
+	struct join_options options = {PAUSES(0.4), .normalise = true, .lufs = -18};
 	CLEANUP(free_text) char *path = xstrdup(getenv("PATH"));
 	CLEANUP(str_free) struct str notes = STR_INIT;
 	struct err err = {0};
@@ -213,9 +218,10 @@ static void without_ffmpeg(void **state)
 /* Chapters travel in the files that players take. */
 static void other_formats_are_made(void **state)
 {
-	static const struct join_piece pieces[] = {{"a.wav", "a", 0, 0}, {"b.wav", "b", 1, 1}};
+	static const struct join_piece pieces[] = {{"a.wav", "a", BORDER_NONE, 0},
+						   {"b.wav", "b", BORDER_LINE, 1}};
 	static const char *const names[] = {"m4b", "mp3", "opus", "flac"};
-	struct join_options options = {.gap_s = 0.5};
+	struct join_options options = {PAUSES(0.5)};
 	CLEANUP(str_free) struct str notes = STR_INIT;
 	struct err err = {0};
 
@@ -252,9 +258,9 @@ static void other_formats_are_made(void **state)
 /* The old track survives a failure. */
 static void a_missing_piece(void **state)
 {
-	static const struct join_piece pieces[] = {{"a.wav", "a", 0, -1},
-						   {"absent.wav", "b", 1, -1}};
-	struct join_options options = {.gap_s = 0.4};
+	static const struct join_piece pieces[] = {{"a.wav", "a", BORDER_NONE, -1},
+						   {"absent.wav", "b", BORDER_LINE, -1}};
+	struct join_options options = {PAUSES(0.4)};
 	CLEANUP(str_free) struct str notes = STR_INIT;
 	struct err err = {0};
 
@@ -273,12 +279,13 @@ static void a_missing_piece(void **state)
  */
 static void a_partial_track(void **state)
 {
-	static const struct join_piece pieces[] = {{"a.wav", "a", 0, 0}, {"a.wav", "b", 1, 1}};
+	static const struct join_piece pieces[] = {{"a.wav", "a", BORDER_NONE, 0},
+						   {"a.wav", "b", BORDER_LINE, 1}};
 	static const char *const whole[] = {"joined.wav", "joined.srt", "joined.vtt",
 					    "chapters.txt"};
 	static const char *const partial[] = {"joined.partial.wav", "joined.partial.srt",
 					      "joined.partial.vtt", "chapters.partial.txt"};
-	struct join_options options = {.gap_s = 0.4, .subtitles = true, .partial = true};
+	struct join_options options = {PAUSES(0.4), .subtitles = true, .partial = true};
 	CLEANUP(str_free) struct str notes = STR_INIT;
 	struct err err = {0};
 
@@ -305,8 +312,8 @@ static void a_partial_track(void **state)
 /* A track that is too long for the fields of a WAV file, as if they had few bits. */
 static void a_long_track_is_rf64(void **state)
 {
-	static const struct join_piece pieces[] = {{"a.wav", "a", 0, -1, 0, 1.0},
-						   {"b.wav", "b", 1, -1, 0, 0.5}};
+	static const struct join_piece pieces[] = {{"a.wav", "a", BORDER_NONE, -1, 0, 1.0},
+						   {"b.wav", "b", BORDER_LINE, -1, 0, 0.5}};
 	static const struct {
 		int64_t plain_bytes;
 		const char *begins;
@@ -314,8 +321,8 @@ static void a_long_track_is_rf64(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct join_options options = {
-			.gap_s = 0.5, .subtitles = true, .plain_bytes = cases[i].plain_bytes};
+		struct join_options options = {PAUSES(0.5), .subtitles = true,
+					       .plain_bytes = cases[i].plain_bytes};
 		CLEANUP(str_free) struct str notes = STR_INIT;
 		struct wav_info info;
 		struct err err = {0};

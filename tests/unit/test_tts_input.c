@@ -31,9 +31,8 @@ static const struct {
 	{"paragraphs", "a.txt",
 	 "This is the first\nof two paragraphs.\n\nThis is the second one.\n",
 	 "001:This is the first of two paragraphs.|002:This is the second one."},
-	{"a short paragraph joins the next", "a.txt",
-	 "Yes.\n\nThis is a paragraph\nof two lines.\n",
-	 "001:Yes. This is a paragraph of two lines."},
+	{"a short paragraph stays apart", "a.txt", "Yes.\n\nThis is a paragraph\nof two lines.\n",
+	 "001:Yes.|002:This is a paragraph of two lines."},
 	{"short lines stay apart", "a.txt", "Yes.\nNo.\n", "001:Yes.|002:No."},
 
 	{"JSON lines", "a.jsonl",
@@ -112,7 +111,7 @@ static const struct {
 	{"front matter", "a.md", "---\ntitle: x\n---\n# One\n", "001:One#0"},
 	{"a list's items are sentences", "a.md",
 	 "Take with you:\n\n- Bread\n- Milk!\n- Salt\n\nThen go to the shop at the corner.\n",
-	 "001:Take with you: Bread|002:Milk! Salt. Then go to the shop at the corner."},
+	 "001:Take with you:|002:Bread. Milk! Salt|003:Then go to the shop at the corner."},
 	{"nested lists", "a.md",
 	 "1. The first thing to do\n   - a part of it that matters\n     and goes on\n\n     in a "
 	 "second paragraph\n2. The second thing to do\n",
@@ -126,8 +125,8 @@ static const struct {
 	{"quotes go on without their mark", "a.md",
 	 "> A quoted line of text\nand its end.\n\n> > Twice quoted, that one is\n> > - with a "
 	 "list in it\n",
-	 "001:A quoted line of text and its end.|002:Twice quoted, that one is. with a list "
-	 "in it"},
+	 "001:A quoted line of text and its end.|002:Twice quoted, that one is|003:with a list in "
+	 "it"},
 	{"a table right below a paragraph", "a.md",
 	 "These are all the prices:\n| Thing | What it costs |\n|---|--:|\n| An apple | `a\\|b` "
 	 "coins |\n| | nothing at all, really |\n",
@@ -139,7 +138,7 @@ static const struct {
 	{"footnotes of several paragraphs", "a.md",
 	 "This is spoken[^long].\n[^long]: A note.\n[^x]: http://another.one\n\n    Its second "
 	 "paragraph,\nwhich is wrapped.\n\n        code in it\n\nAnd the text goes on.\n",
-	 "001:This is spoken. And the text goes on."},
+	 "001:This is spoken.|002:And the text goes on."},
 	{"brackets that are no footnotes", "a.md",
 	 "All of `[^a-z]` and \\[^1] and [^ 2] and a caret^[3] stays.\n",
 	 "001:All of [^a-z] and [^1] and [^ 2] and a caret^[3] stays."},
@@ -160,11 +159,12 @@ static const struct {
 	 "<div align=\"center\">\n<h1>A <b>bold</b> title &amp; more</h1>\nText that is "
 	 "centred<br>here\n<img src=\"x.png\">\n</div>\n\nA <a\nhref='a>b'>link of two "
 	 "lines</a> is spoken.\n\n<style>\np { x: y }\n\n</style>\n\n<pre>\nx\n\ny\n</pre>\n",
-	 "001:A bold title & more. Text that is centred here|002:A link of two lines is spoken."},
+	 "001:A bold title & more|002:Text that is centred here|003:A link of two lines is "
+	 "spoken."},
 	{"comments", "a.md",
 	 "Text with<!-- no --> one.\n\n<!-- one\n\nof two paragraphs -->\n    x = code\n\n<!-- end "
 	 "-->\nAnd all the other text.\n",
-	 "001:Text with one. And all the other text."},
+	 "001:Text with one.|002:And all the other text."},
 	{"names of headings", "a.md", "# One {#one}\n\n## Two {.x .y} ##\n\n### {three} four\n",
 	 "001:One#0|002:Two#1|003:{three} four#2"},
 	{"front matter of Hugo", "a.md", "+++\ntitle = 'x'\n+++\n# One\n", "001:One#0"},
@@ -176,10 +176,44 @@ static const struct {
 	{"a pause in Markdown", "a.md", "Before.\n\n[pause 2s]\n\nThen *after* [pause 1s] it.\n",
 	 "001:Before.|002:Then after [pause 1s] it."},
 	{"headings are never merged", "a.md", "# A\n\nYes.\n\nNo.\n\n# B\n\nYes.\n",
-	 "001:A#0|002:Yes. No.#0|003:B#1|004:Yes.#1"},
+	 "001:A#0|002:Yes.#0|003:No.#0|004:B#1|005:Yes.#1"},
 	{"BOM and CRLF in Markdown", "a.md",
 	 BOM "# One\r\n\r\nThis is a paragraph,\r\nin two lines.\r\n",
 	 "001:One#0|002:This is a paragraph, in two lines.#0"},
+};
+
+/* A letter for each border, then the text. */
+static void show_borders(struct str *to, const struct script *s)
+{
+	static const char letters[BORDERS] = {
+		[BORDER_NONE] = '-',      [BORDER_SENTENCE] = '.', [BORDER_LINE] = 'l',
+		[BORDER_PARAGRAPH] = 'p', [BORDER_HEADING] = 'h',  [BORDER_SCENE] = 's',
+		[BORDER_CHAPTER] = 'c'};
+
+	for (size_t i = 0; i < s->count; i++)
+		str_addf(to, "%s%c:%s", i ? "|" : "", letters[s->items[i].border],
+			 s->items[i].text);
+}
+
+static const struct {
+	const char *what, *name, *bytes, *want;
+} borders[] = {
+	{"lines", "a.txt", "One.\nTwo.\n", "-:One.|l:Two."},
+	{"rows", "a.jsonl", "{\"text\":\"One\"}\n{\"text\":\"Two\"}\n", "-:One|l:Two"},
+	{"rows of a table", "a.csv", "text\nOne\nTwo\n", "-:One|l:Two"},
+	{"paragraphs", "a.txt", "One\nline.\n\nTwo\nlines.\n", "-:One line.|p:Two lines."},
+	{"paragraphs of Markdown", "a.md", "One.\n\nTwo.\n", "-:One.|p:Two."},
+	{"headings and chapters", "a.md",
+	 "Before.\n\n# A\n\n## B\n\nOne.\n\nTwo.\n\n# C\n\nThree.\n",
+	 "-:Before.|c:A|h:B|h:One.|p:Two.|c:C|h:Three."},
+	{"a list", "a.md",
+	 "Take with you:\n\n- A loaf of brown bread\n- A bottle of fresh milk\n\nThen go.\n",
+	 "-:Take with you:|p:A loaf of brown bread|l:A bottle of fresh milk|p:Then go."},
+	{"a table", "a.md",
+	 "Prices:\n\n| The thing | What it costs |\n|-|-|\n| A loaf of bread | Two coins |\n| A "
+	 "bottle of milk | Three coins |\n\nNo more.\n",
+	 "-:Prices:|p:The thing, What it costs|l:A loaf of bread, Two coins|l:A bottle of milk, "
+	 "Three coins|p:No more."},
 };
 
 static int load(const char *name, enum input_mode mode, struct script *s, struct err *err)
@@ -223,6 +257,28 @@ static void read_good(void **state)
 			continue;
 		print_error("%s: got \"%s\", want \"%s\"\n", good[i].what, str_text(&got),
 			    good[i].want);
+		wrong++;
+	}
+	assert_int_equal(wrong, 0);
+}
+
+static void borders_are_known(void **state)
+{
+	int wrong = 0;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(borders); i++) {
+		CLEANUP(script_free) struct script s = {0};
+		CLEANUP(str_free) struct str got = STR_INIT;
+		struct err err = {0};
+		put_text(borders[i].name, borders[i].bytes);
+		if (load(borders[i].name, INPUT_AUTO, &s, &err) < 0)
+			fail_msg("%s: %s", borders[i].what, err.msg);
+		show_borders(&got, &s);
+		if (!strcmp(str_text(&got), borders[i].want))
+			continue;
+		print_error("%s: got \"%s\", want \"%s\"\n", borders[i].what, str_text(&got),
+			    borders[i].want);
 		wrong++;
 	}
 	assert_int_equal(wrong, 0);
@@ -410,7 +466,7 @@ int main(void)
 		cmocka_unit_test(read_good),       cmocka_unit_test(tell_what_is_silent),
 		cmocka_unit_test(refuse_bad),      cmocka_unit_test(broken_json),
 		cmocka_unit_test(modes),           cmocka_unit_test(folders),
-		cmocka_unit_test(extras_are_kept),
+		cmocka_unit_test(extras_are_kept), cmocka_unit_test(borders_are_known),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, drop_folder);

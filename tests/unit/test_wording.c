@@ -165,12 +165,14 @@ static void a_script_becomes_segments(void **state)
 	static const struct {
 		const char *id, *text, *shown;
 		double before_s;
+		enum border border;
 	} want[] = {
-		{"001-1", "Ask engine x.", "Ask nginx.", 0},
-		{"001-2", "Then wait.", "Then wait.", 1.5},
-		{"002", "After a long pause.", "After a long pause.", 2},
-		{"003-1", "A sentence long enough,", "A sentence long enough,", 0},
-		{"003-2", "and engine x behind the middle.", "and nginx behind the middle.", 0},
+		{"001-1", "Ask engine x.", "Ask nginx.", 0, BORDER_NONE},
+		{"001-2", "Then wait.", "Then wait.", 1.5, BORDER_SENTENCE},
+		{"002", "After a long pause.", "After a long pause.", 2, BORDER_LINE},
+		{"003-1", "A sentence long enough,", "A sentence long enough,", 0, BORDER_LINE},
+		{"003-2", "and engine x behind the middle.", "and nginx behind the middle.", 0,
+		 BORDER_NONE},
 	};
 	char name[] = "own", worker[] = "w";
 	struct lexicon *l = lexicon("nginx\tengine x\n");
@@ -195,6 +197,7 @@ static void a_script_becomes_segments(void **state)
 		assert_string_equal(job.segments.spoken[i].text, want[i].text);
 		assert_string_equal(job.segments.spoken[i].shown, want[i].shown);
 		assert_float_equal(job.segments.spoken[i].before_s, want[i].before_s, 1e-9);
+		assert_int_equal(job.segments.spoken[i].border, want[i].border);
 	}
 	segments_free(&job.segments);
 	script_free(&job.script);
