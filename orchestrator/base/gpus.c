@@ -4,9 +4,22 @@
  * stas00/ml-engineering (August 2026), hmc-tech.com for the workstation cards; ids from RunPod's
  * published OpenAPI files and GPU page, and from modal.com's GPU guide. Where a sheet gives only a
  * figure with sparsity or FP8, the dense FP16 one was computed from it; GeForce cards run at half
- * their advertised tensor rate when sums are kept in FP32, and it is that half which stands here.
- * Workstation cards of these generations have four times their FP32 rate. RTX 4000 Ada: published
- * figures disagree, the smaller is used; A10G and RTX PRO 6000 are estimates. */
+ * their advertised tensor rate when sums are kept in FP32, and it is that half which stands here:
+ * twice their FP32 rate. Workstation cards have four times their FP32 rate. RTX 4000 Ada: published
+ * figures disagree, the smaller is used; A10G and RTX PRO 6000 are estimates.
+ *
+ * Cards that these tables lack:
+ * A30             933 GB/s, 56 SMs of 1024 FP16 FMAs at 1.44 GHz: NVIDIA's nvbench prints of it
+ * RTX A2000       288 GB/s, 63.9 TFLOPS with sparsity: NVIDIA's sheet as resellers print it; RunPod
+ *                 rents the one of 6 GB (its GPU page, February 2026)
+ * RTX 4000 SFF    160 bits at 16 Gbit/s, 19.2 TFLOPS FP32: as announced in March 2023
+ * RTX 5000 Ada    1044.4 TFLOPS of FP8 with sparsity: NVIDIA's sheet
+ * RTX 3080 Ti     384 bits at 19 Gbit/s, 34.1 TFLOPS FP32: reviews of June 2021
+ * RTX 3090 Ti     1008 GB/s, 40 TFLOPS FP32: NVIDIA at CES 2022 and 2023
+ * RTX 4070 Ti     504 GB/s, 40.09 TFLOPS FP32: NVIDIA at CES 2023
+ * RTX 4080 SUPER  736 GB/s, 52.22 TFLOPS FP32: published specifications of January 2024
+ * RTX PRO 4500    896 GB/s, 54.94 TFLOPS FP32: hmc-tech.com and technical.city
+ * H200 NVL        4.8 TB/s, 1671 TFLOPS with sparsity: nvidia.com/data-center/h200, August 2026 */
 #include "gpus.h"
 
 #include <ctype.h>
@@ -30,14 +43,16 @@ static const struct gpu catalog[] = {
 	{"A10G", "A10", 24, 600, 70, true, true, NULL, "A10G", {0}},
 	{"A16", NULL, 16, 200, 17.9, true, true, NULL, NULL, {0}},
 	{"A30", NULL, 24, 933, 165, true, false, "NVIDIA A30", NULL, {"NVIDIA RTX A30"}},
-	{"RTX A2000", NULL, 12, 288, 31.9, true, true, "NVIDIA RTX A2000", NULL, {"A2000"}},
+	{"RTX A2000", NULL, 6, 288, 31.9, true, true, "NVIDIA RTX A2000", NULL, {"A2000"}},
+	{"RTX A2000 12GB", "RTX A2000", 12, 288, 31.9, true, true, NULL, NULL, {"A2000 12GB"}},
 	{"RTX A4000", NULL, 16, 448, 76.7, true, true, "NVIDIA RTX A4000", NULL, {"A4000"}},
 	{"RTX A4500", NULL, 20, 640, 94.6, true, true, "NVIDIA RTX A4500", NULL, {"A4500"}},
 	{"RTX A5000", NULL, 24, 768, 111, true, true, "NVIDIA RTX A5000", NULL, {"A5000"}},
 	{"RTX A6000", NULL, 48, 768, 154.8, true, true, "NVIDIA RTX A6000", NULL, {"A6000"}},
 	{"RTX 2000 Ada", NULL, 16, 224, 48, true, true, "NVIDIA RTX 2000 Ada Generation", NULL, {0}},
-	{"RTX 4000 Ada", NULL, 20, 360, 81.9, true, true, "NVIDIA RTX 4000 Ada Generation", NULL,
-	 {"NVIDIA RTX 4000 SFF Ada Generation"}},
+	{"RTX 4000 Ada", NULL, 20, 360, 81.9, true, true, "NVIDIA RTX 4000 Ada Generation", NULL, {0}},
+	{"RTX 4000 SFF Ada", "RTX 4000 Ada", 20, 320, 76.7, true, true,
+	 "NVIDIA RTX 4000 SFF Ada Generation", NULL, {0}},
 	{"RTX 5000 Ada", NULL, 32, 576, 261.1, true, true, "NVIDIA RTX 5000 Ada Generation", NULL,
 	 {"NVIDIA A5000 Ada", "5000 Ada"}},
 	{"RTX 3070", NULL, 8, 448, 40.6, true, true, "NVIDIA GeForce RTX 3070", NULL, {"3070"}},
@@ -63,6 +78,7 @@ static const struct gpu catalog[] = {
 	 "NVIDIA RTX PRO 6000 Blackwell Server Edition", "RTX-PRO-6000",
 	 {"NVIDIA RTX PRO 6000 Blackwell Workstation Edition",
 	  "NVIDIA RTX PRO 6000 Blackwell Max-Q Workstation Edition", "RTX PRO 6000 Blackwell"}},
+	{"RTX PRO 4500", NULL, 32, 896, 219.7, true, true, "NVIDIA RTX PRO 4500 Blackwell", NULL, {0}},
 	{"A40", NULL, 48, 696, 149.7, true, true, "NVIDIA A40", NULL, {0}},
 	{"A100 80GB SXM", "A100", 80, 2039, 312, true, false, "NVIDIA A100-SXM4-80GB", "A100-80GB",
 	 {"A100 SXM"}},
@@ -103,14 +119,14 @@ const struct gpu *gpu_catalog(size_t *count)
 static const struct {
 	const char *begins, *architecture;
 } architectures[] = {
-	{"V100", "sm_70"},          {"T4", "sm_75"},           {"A100", "sm_80"},
-	{"A10", "sm_86"},           {"A16", "sm_86"},          {"A2", "sm_86"},
-	{"A30", "sm_80"},           {"RTX 5000 Ada", "sm_89"}, {"A40", "sm_86"},
-	{"RTX A", "sm_86"},         {"RTX 30", "sm_86"},       {"L4", "sm_89"},
-	{"RTX 2000 Ada", "sm_89"},  {"RTX 4000 Ada", "sm_89"}, {"RTX 6000 Ada", "sm_89"},
-	{"RTX 40", "sm_89"},        {"H100", "sm_90"},         {"H200", "sm_90"},
-	{"B200", "sm_100"},         {"B300", "sm_103"},        {"RTX 50", "sm_120"},
-	{"RTX PRO 6000", "sm_120"}, {"MI300X", "gfx942"},
+	{"V100", "sm_70"},         {"T4", "sm_75"},           {"A100", "sm_80"},
+	{"A10", "sm_86"},          {"A16", "sm_86"},          {"A2", "sm_86"},
+	{"A30", "sm_80"},          {"RTX 5000 Ada", "sm_89"}, {"A40", "sm_86"},
+	{"RTX A", "sm_86"},        {"RTX 30", "sm_86"},       {"L4", "sm_89"},
+	{"RTX 2000 Ada", "sm_89"}, {"RTX 4000 Ada", "sm_89"}, {"RTX 6000 Ada", "sm_89"},
+	{"RTX 40", "sm_89"},       {"H100", "sm_90"},         {"H200", "sm_90"},
+	{"B200", "sm_100"},        {"B300", "sm_103"},        {"RTX 50", "sm_120"},
+	{"RTX PRO", "sm_120"},     {"MI300X", "gfx942"},
 };
 
 const char *gpu_architecture(const char *text)
@@ -205,19 +221,28 @@ static size_t name_length(const char *text)
 
 /* ---- slices (MIG) ---- */
 
-/* Cards that NVIDIA's Multi-Instance GPU can divide, and into how many parts of memory. */
+/* Cards that NVIDIA's Multi-Instance GPU can divide, by its MIG user guide (versions 610 to 620,
+ * 2026): into how many parts of memory, and from how many GB the profiles are named; 0: from what
+ * the card is sold with. */
 static const struct {
 	const char *begins;
-	int parts;
-} divisible[] = {{"A100", 8}, {"H100", 8}, {"H200", 8},        {"B200", 8},
-		 {"B300", 8}, {"A30", 4},  {"RTX PRO 6000", 4}};
+	int parts, named_gb;
+} divisible[] = {
+	{"A100", 8, 0}, {"H100", 8, 0},   {"H200", 8, 0},         {"B200", 8, 0},
+	{"A30", 4, 0},  {"B300", 8, 269}, {"RTX PRO 6000", 4, 0}, {"RTX PRO 4500", 2, 0},
+};
 
 /* The profiles: parts of the compute units, of which a card with 8 parts of memory has 7, and parts
- * of the memory, by NVIDIA's MIG user guide. */
+ * of the memory, by the same guide. */
 static const struct {
 	int card_parts, compute, memory;
-} profiles[] = {{8, 1, 1}, {8, 1, 2}, {8, 2, 2}, {8, 3, 4}, {8, 4, 4},
-		{8, 7, 8}, {4, 1, 1}, {4, 2, 2}, {4, 4, 4}};
+} profiles[] = {{8, 1, 1}, {8, 1, 2}, {8, 2, 2}, {8, 3, 4}, {8, 4, 4}, {8, 7, 8},
+		{4, 1, 1}, {4, 2, 2}, {4, 4, 4}, {2, 1, 1}, {2, 2, 2}};
+
+/* What may follow a profile, with '+' or, in Kubernetes, '.': the slice has engines that others of
+ * its size lack, of which none matters here. */
+static const char *const more_engines[] = {"me.all", "me", "gfx"};
+#define NO_ENGINES "-me" /* the slice cannot encode or decode video */
 
 enum { SLICES_MOST = 160 };
 static struct {
@@ -225,10 +250,11 @@ static struct {
 	const struct gpu *card;
 	char name[GPU_SLICE_MAX];
 	int compute;
+	bool no_engines;
 } slices[SLICES_MOST];
 static size_t slice_count;
 
-static void add_slice(const struct gpu *card, size_t profile)
+static void add_slice(const struct gpu *card, size_t profile, int named_gb, bool no_engines)
 {
 	const int parts = profiles[profile].card_parts, compute = profiles[profile].compute;
 	const double of_memory = (double)profiles[profile].memory / parts,
@@ -238,27 +264,57 @@ static void add_slice(const struct gpu *card, size_t profile)
 		return;
 	slices[slice_count].card = card;
 	slices[slice_count].compute = compute;
+	slices[slice_count].no_engines = no_engines;
 	struct gpu *g = &slices[slice_count].gpu;
-	*g = (struct gpu){.vram_gb = (int)lround(card->vram_gb * of_memory),
+	*g = (struct gpu){.vram_gb = (int)lround((named_gb ? named_gb : card->vram_gb) * of_memory),
 			  .bandwidth_gb_s = (int)lround(card->bandwidth_gb_s * of_memory),
 			  .tflops = card->tflops * of_compute,
 			  .bf16 = card->bf16,
-			  .nvenc = card->nvenc,
+			  .nvenc = card->nvenc && !no_engines,
 			  .name = slices[slice_count].name};
-	format_text(slices[slice_count].name, GPU_SLICE_MAX, "%s MIG %dg.%dgb", card->name, compute,
-		    g->vram_gb);
+	format_text(slices[slice_count].name, GPU_SLICE_MAX, "%s MIG %dg.%dgb%s", card->name,
+		    compute, g->vram_gb, no_engines ? NO_ENGINES : "");
 	slice_count++;
+}
+
+static void add_slices_of(const struct gpu *card, int parts, int named_gb)
+{
+	for (size_t i = 0; i < ARRAY_LEN(profiles); i++) {
+		if (profiles[i].card_parts != parts)
+			continue;
+		add_slice(card, i, named_gb, false);
+		if (card->nvenc) /* only these have slices without their engines */
+			add_slice(card, i, named_gb, true);
+	}
 }
 
 static void fill_slices(void)
 {
 	for (size_t i = 0; i < ARRAY_LEN(catalog); i++)
 		for (size_t k = 0; k < ARRAY_LEN(divisible); k++)
-			for (size_t p = 0; starts_with(catalog[i].name, divisible[k].begins) &&
-					   p < ARRAY_LEN(profiles);
-			     p++)
-				if (profiles[p].card_parts == divisible[k].parts)
-					add_slice(&catalog[i], p);
+			if (starts_with(catalog[i].name, divisible[k].begins))
+				add_slices_of(&catalog[i], divisible[k].parts,
+					      divisible[k].named_gb);
+}
+
+/* Cuts what follows the profile of a slice from a text of *len characters. Returns whether it says
+ * that the slice has no engines. */
+static bool cut_engines(const char *text, size_t *len)
+{
+	const size_t none = strlen(NO_ENGINES);
+
+	for (size_t i = 0; i < ARRAY_LEN(more_engines); i++) {
+		size_t n = strlen(more_engines[i]);
+		if (*len > n && !strncasecmp(text + *len - n, more_engines[i], n) &&
+		    strchr("+.", text[*len - n - 1])) {
+			*len -= n + 1;
+			return false;
+		}
+	}
+	if (*len <= none || strncasecmp(text + *len - none, NO_ENGINES, none) != 0)
+		return false;
+	*len -= none;
+	return true;
 }
 
 /* Where the profile of a slice ("1g.10gb") begins in its name, which has `len` characters; 0: it is
@@ -277,11 +333,13 @@ static size_t profile_begin(const char *text, size_t len)
 	return at - 3;
 }
 
-/* The slice of this name, with or without "MIG": "A100-SXM4-40GB-MIG-1g.5gb", "a100_1g.5gb". The
- * card may be a family ("H100"): its first member with such a slice. NULL: it names none. */
+/* The slice of this name, with or without "MIG": "A100-SXM4-40GB-MIG-1g.5gb", "a100_1g.5gb",
+ * "RTX PRO 6000 MIG 1g.24gb+gfx". The card may be a family ("H100"): its first member with such a
+ * slice. NULL: it names none. */
 static const struct gpu *find_slice(const char *text, size_t len)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	bool no_engines = cut_engines(text, &len);
 	size_t at = profile_begin(text, len);
 	char plain[PLAIN_MAX];
 	int compute, memory;
@@ -297,6 +355,7 @@ static const struct gpu *find_slice(const char *text, size_t len)
 		for (size_t i = 0; i < slice_count; i++) {
 			const struct gpu *card = slices[i].card;
 			if (slices[i].compute == compute && slices[i].gpu.vram_gb == memory &&
+			    slices[i].no_engines == no_engines &&
 			    (by_family ? is_plain_of(plain, card->family) : is_named(card, plain)))
 				return &slices[i].gpu;
 		}

@@ -5,10 +5,12 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <jansson.h>
 #include <math.h>
 
-#include "base/mem.h"
 #include "base/gpus.h"
+#include "base/mem.h"
+#include "base/str.h"
 
 static const struct {
 	const char *text, *name; /* NULL: unknown */
@@ -92,7 +94,7 @@ static const struct {
 	{"NVIDIA L40S", "L40S"},
 	{"NVIDIA RTX 2000 Ada Generation", "RTX 2000 Ada"},
 	{"NVIDIA RTX 4000 Ada Generation", "RTX 4000 Ada"},
-	{"NVIDIA RTX 4000 SFF Ada Generation", "RTX 4000 Ada"},
+	{"NVIDIA RTX 4000 SFF Ada Generation", "RTX 4000 SFF Ada"},
 	{"NVIDIA RTX 4090", "RTX 4090"},
 	{"NVIDIA RTX 5000 Ada Generation", "RTX 5000 Ada"},
 	{"NVIDIA RTX 6000 Ada Generation", "RTX 6000 Ada"},
@@ -102,6 +104,7 @@ static const struct {
 	{"NVIDIA RTX A4500", "RTX A4500"},
 	{"NVIDIA RTX A5000", "RTX A5000"},
 	{"NVIDIA RTX A6000", "RTX A6000"},
+	{"NVIDIA RTX PRO 4500 Blackwell", "RTX PRO 4500"},
 	{"NVIDIA RTX PRO 6000 Blackwell Max-Q Workstation Edition", "RTX PRO 6000"},
 	{"NVIDIA RTX PRO 6000 Blackwell Server Edition", "RTX PRO 6000"},
 	{"NVIDIA RTX PRO 6000 Blackwell Server Edition MIG 1g.24gb", "RTX PRO 6000 MIG 1g.24gb"},
@@ -143,6 +146,53 @@ static void test_published_names(void **state)
 	}
 }
 
+/* The newest file that RunPod has published, if it is on this machine: GPU names are the values of
+ * "enum" lists, and begin with a maker's word. */
+#define RUNPOD_FILE "../shared/reference/runpod-openapi-v1.json"
+
+static bool is_gpu_id(const char *text)
+{
+	return starts_with(text, "NVIDIA ") || starts_with(text, "Tesla ") ||
+	       starts_with(text, "AMD Instinct ");
+}
+
+/* Returns how many GPU names are in enum lists below the value; fails on an unknown one. */
+static size_t check_enums(const json_t *value)
+{
+	const char *key;
+	const json_t *part, *name;
+	size_t i, k, count = 0;
+
+	json_array_foreach (value, i, part)
+		count += check_enums(part);
+	json_object_foreach ((json_t *)value, key, part) {
+		if (strcmp(key, "enum") != 0)
+			count += check_enums(part);
+		else
+			json_array_foreach (part, k, name) {
+				if (!json_is_string(name) || !is_gpu_id(json_string_value(name)))
+					continue;
+				count++;
+				if (!gpu_find(json_string_value(name)))
+					fail_msg("%s is unknown", json_string_value(name));
+			}
+	}
+	return count;
+}
+
+static void test_published_file(void **state)
+{
+	json_t *file = json_load_file(RUNPOD_FILE, 0, NULL);
+
+	(void)state;
+	if (!file) {
+		print_message("skipped: no " RUNPOD_FILE "\n");
+		skip();
+	}
+	assert_true(check_enums(file) > 40);
+	json_decref(file);
+}
+
 static const struct {
 	const char *wish, *offered;
 	bool yes;
@@ -158,6 +208,9 @@ static const struct {
 	{"H100 SXM", "H100 PCIe", false},
 	{"L40", "L40S", false},
 	{"A10", "A10G", true},
+	{"RTX 4000 Ada", "NVIDIA RTX 4000 SFF Ada Generation", true},
+	{"RTX 4000 SFF Ada", "RTX 4000 Ada", false},
+	{"RTX A2000", "NVIDIA RTX A2000 12GB", true},
 	{"A10G", "A10", false},
 	{"L40S:2", "L40S", true},
 	{"Foo 9000", "NVIDIA Foo-9000", true},
@@ -214,6 +267,23 @@ static const struct {
 	{"H200 MIG 1g.18gb:2", "H200 SXM MIG 1g.18gb", 18, 600, 989 / 7.0},
 	{"H200 MIG 7g.141gb", "H200 SXM MIG 7g.141gb", 141, 4800, 989},
 	{"RTX PRO 6000 MIG 1g.24gb", "RTX PRO 6000 MIG 1g.24gb", 24, 399, 125},
+	{"RTX PRO 6000 MIG 2g.48gb+gfx", "RTX PRO 6000 MIG 2g.48gb", 48, 799, 250},
+	{"NVIDIA-RTX-PRO-6000-Blackwell-Server-Edition-MIG-1g.24gb.me.all",
+	 "RTX PRO 6000 MIG 1g.24gb", 24, 399, 125},
+	{"RTX PRO 6000 MIG 1g.24gb-me", "RTX PRO 6000 MIG 1g.24gb-me", 24, 399, 125},
+	{"RTX PRO 4500 MIG 1g.16gb", "RTX PRO 4500 MIG 1g.16gb", 16, 448, 219.7 / 2},
+	{"A100-SXM4-80GB-MIG-1g.10gb.me", "A100 80GB SXM MIG 1g.10gb", 10, 255, 312 / 7.0},
+	{"B200 MIG 1g.23gb", "B200 MIG 1g.23gb", 23, 1000, 2250 / 7.0},
+	{"B200 MIG 3g.90gb", "B200 MIG 3g.90gb", 90, 4000, 2250 * 3 / 7.0},
+	{"B300 MIG 1g.34gb", "B300 MIG 1g.34gb", 34, 1000, 2250 / 7.0},
+	{"B300 MIG 1g.67gb", "B300 MIG 1g.67gb", 67, 2000, 2250 / 7.0},
+	{"B300 MIG 3g.135gb", "B300 MIG 3g.135gb", 135, 4000, 2250 * 3 / 7.0},
+	{"B300 MIG 7g.269gb", "B300 MIG 7g.269gb", 269, 8000, 2250},
+	{"A30 MIG 2g.12gb+me", "A30 MIG 2g.12gb", 12, 467, 165 / 2.0},
+	{"A100 MIG 1g.10gb-me", NULL},
+	{"B300 MIG 1g.36gb", NULL},
+	{"H100 MIG 1g.10gb.mex", NULL},
+	{"RTX A4000.me", NULL},
 	{"H100 MIG 5g.40gb", NULL},
 	{"H100 MIG 1g.30gb", NULL},
 	{"L4 MIG 1g.5gb", NULL},
@@ -240,6 +310,8 @@ static void test_slices(void **state)
 	assert_false(gpu_satisfies("H100 MIG 1g.10gb", "H100 SXM MIG 1g.20gb"));
 	assert_true(gpu_satisfies("H100-MIG-1g.10gb", "H100 SXM MIG 1g.10gb"));
 	assert_string_equal(gpu_architecture("H100 MIG 1g.10gb"), "sm_90");
+	assert_true(gpu_find("RTX PRO 6000 MIG 1g.24gb")->nvenc);
+	assert_false(gpu_find("RTX PRO 6000 MIG 1g.24gb-me")->nvenc);
 }
 
 /* Each row is found by each of its own names, and no other row is. */
@@ -280,13 +352,10 @@ static void architectures(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(architectures),
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_wishes),
-		cmocka_unit_test(test_counts),
-		cmocka_unit_test(test_published_names),
-		cmocka_unit_test(test_slices),
-		cmocka_unit_test(test_rows_do_not_collide),
+		cmocka_unit_test(architectures),        cmocka_unit_test(test_names),
+		cmocka_unit_test(test_wishes),          cmocka_unit_test(test_counts),
+		cmocka_unit_test(test_published_names), cmocka_unit_test(test_published_file),
+		cmocka_unit_test(test_slices),          cmocka_unit_test(test_rows_do_not_collide),
 	};
 
 	return cmocka_run_group_tests_name("gpus", tests, NULL, NULL);
