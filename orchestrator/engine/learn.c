@@ -354,7 +354,7 @@ void learn_speed(struct store *store, const struct learn_what *what, const struc
 
 	learn_key(what, key);
 	copy_key_part(key, KEY_GPU, wanted, sizeof(wanted));
-	*out = (struct learned_speed){.speed = *prior, .sigma = SPEED_SIGMA_PRIOR};
+	*out = (struct learned_speed){.speed = *prior, .sigma = SPEED_SIGMA_PRIOR_ELSEWHERE};
 	const char *after_options = strchr(strchr(key, '|') + 1, '|');
 	CLEANUP(free_text) char *prefix = xstrndup(key, (size_t)(after_options + 1 - key));
 	if (store_speeds(store, prefix, &rows, &count, NULL) < 0)

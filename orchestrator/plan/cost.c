@@ -49,6 +49,8 @@ static const struct prior_provider providers[] = {
 #define GPU_LOAD_S      20.0 /* beside that, where weights go to a GPU */
 #define GPU_LOAD_SLOW_S 60.0
 
+const struct cold_time prior_setup = {230, 690, 0};
+
 const struct prior_provider *prior_of_provider(const char *name)
 {
 	size_t i = 0;

@@ -123,6 +123,10 @@ struct prior_provider {
 	const char *seen;           /* month/year of these figures */
 };
 const struct prior_provider *prior_of_provider(const char *name);
+/* A set-up of unknown length (packages, weights), until it has run once: less than 5 minutes
+ * (TheLastBen/fast-stable-diffusion issue 68), more than 30 with a video model
+ * (dihan/runpod-hunyuan issue 2). Taken as 1 to 15 minutes, each factor being as likely. */
+extern const struct cold_time prior_setup;
 /* gpu: the job needs one, and its weights go there. */
 struct cold prior_cold(const char *provider, bool gpu);
 

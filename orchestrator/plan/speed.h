@@ -62,12 +62,15 @@ bool speed_shows_growth(const struct speed_sums *s);
  * The standard deviation of its logarithm, as spread_of_factor() takes it. */
 
 /* Carried over: of published runs of one engine on two cards, the second was 1.4 to 1.6 times off
- * what bandwidth and peak promise (Chatterbox on vLLM: RTX 4090 and RTX 3060 Ti by RTX 3090;
- * Kokoro: RTX 2060 and T4 by RTX 3090 Ti). */
+ * what bandwidth and peak promise (Chatterbox on vLLM: READMEs of randombk/chatterbox-vllm and
+ * Jransom33/Chatterbox-turbo-vllm; F5-TTS: SWivid/F5-TTS issue 713). */
 #define SPEED_SIGMA_CARRIED 0.4
-/* A prior: beside that, what people report of one engine on one card differs by up to 2.8 times
- * (Chatterbox, 1 to 2.8 s a second of speech). */
-#define SPEED_SIGMA_PRIOR 0.5
+/* A prior for this very card: what people report of one engine on one card differs by up to 2.8
+ * times (1 to 2.8 s a second of speech: resemble-ai/chatterbox issues 63, 71 and 127). */
+#define SPEED_SIGMA_PRIOR 0.3
+/* A prior that was carried over from the card of the engine's figures, or whose card is unknown:
+ * both. */
+#define SPEED_SIGMA_PRIOR_ELSEWHERE 0.5
 /* Measured, before several runs show how much they differ: hosts with the same card do. */
 #define SPEED_SIGMA_RUNS 0.15
 /* Measured at another provider, whose hosts have other processors: one engine took 13 s on a

@@ -302,8 +302,6 @@ enum {
 #define GB_PER_AUDIO_S 48000e-9 /* 24 kHz, 16 bits, as engines write it */
 /* From the last batch to the last file, and from there to the accepted release. */
 static const struct cold_time fetch_prior = {0.3, 1, 0}, release_prior = {0.3, 1, 0};
-/* A user's own set-up (packages, weights) of unknown length, until it has run once. */
-static const struct cold_time setup_prior = {120, 600, 0};
 
 /* ---- work ---- */
 
@@ -442,7 +440,7 @@ static void fill_cold(struct cold *cold, const struct estimate_of *of,
 	engine_setup_key(needs, setup);
 	what.volume_ready = is_volume_ready(pods, what.image);
 	if (needs->setup)
-		cold->phase[COLD_SETUP] = setup_prior;
+		cold->phase[COLD_SETUP] = prior_setup;
 	if (cold->queue_is_free) /* only the ledger knows how long */
 		cold->phase[COLD_QUEUE] = (struct cold_time){0};
 	learn_cold(pods->rows, pods->count, &what, cold);
@@ -466,7 +464,7 @@ static void compare_volume(struct extras *x, const struct estimate_of *of,
 		return;
 	engine_setup_key(needs, setup);
 	if (needs->setup)
-		bare.phase[COLD_SETUP] = setup_prior;
+		bare.phase[COLD_SETUP] = prior_setup;
 	ready = bare;
 	learn_cold(pods->rows, pods->count, &what, &bare);
 	what.volume_ready = true;
@@ -549,6 +547,14 @@ static struct speed prior_speed_for(const struct job_needs *needs, const struct 
 	if (is_speed_unknown(needs, o))
 		return (struct speed){0};
 	return had && wanted ? speed_carry(&given, had, wanted, p->host_share) : given;
+}
+
+/* Whether the engine's figures are from this very card. */
+static bool is_card_of_prior(const struct job_needs *needs, const struct offer *o)
+{
+	const struct gpu *had = needs->prior.gpu ? gpu_find(needs->prior.gpu) : NULL;
+
+	return had && had == gpu_find(o->gpu);
 }
 
 /* Workers that share a card may take turns, so a batch takes at most so many times as long.
@@ -680,7 +686,9 @@ static void make_machine(struct estimate *e, const struct estimate_of *of, size_
 	add_extras(m, &e->extras[i], of, o, pods);
 	learn_speed(of->run->runs->store, &what, &prior, &learned);
 	m->speed = learned.speed;
-	m->speed_sigma = learned.sigma;
+	m->speed_sigma = learned.source == PLAN_PRIOR && is_card_of_prior(needs, o)
+				 ? SPEED_SIGMA_PRIOR
+				 : learned.sigma;
 	m->speed_runs = learned.runs;
 	m->speed_source = learned.source;
 	m->batch_max = batch_max_of(needs, o, &learned);

@@ -497,7 +497,7 @@ part_plan() {
 }
 
 part_promises() {
-	echo "# runs within the plan's 90 % in worlds that the planner does not know (aims: 85 to 95 %, ever narrower; medians off by at most 25 % before the first run, 10 % after three)"
+	echo "# runs within the plan's 90 % in worlds that the planner does not know (aims: 85 to 95 %, ever narrower; medians off by at most 25 % before the first run, or what no planner can go below, and 10 % after three)"
 	build/bench/promises
 }
 

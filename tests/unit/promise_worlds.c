@@ -1,23 +1,32 @@
 /* promise_worlds.c - simulates runs in worlds that the planner does not know, and compares them
  * with its promises
  *
- * The truth is drawn around the planner's priors (their medians alone, no spread of the planner's)
- * in the ranges that others have published:
+ * The truth is drawn from these ranges, each factor of a range being as likely. They are taken from
+ * what others have published, and none from the planner's own constants:
  *
- * - Speed: one engine on two cards was 1.4 to 1.6 times off what bandwidth and peak promise
- *   (Chatterbox on vLLM on RTX 3090, 4090 and 3060 Ti; Kokoro on RTX 3090 Ti, 2060 and T4). Here:
- *   up to 1.6 times faster or slower. Besides, reports about one engine and card differ by 2.8
- *   times (Chatterbox: 1 to 2.8 s a second of speech). Here: up to 1.67 times either way.
- * - Loads: the same engine loaded in 7.5 s on one host and in 27 s on another. Here: up to twice as
- *   long as the prior, or half. Boots: serverless starts take 5 to more than 60 s, RunPod's up to
- *   two minutes. Here: each phase up to three times as long, or a third.
- * - Set-ups: 90 s with a volume, 15 minutes without. Here: 60 to 900 s.
+ * - Speed on another card than that of the engine's figures: up to 1.6 times faster or slower than
+ *   bandwidth and peak promise. F5-TTS (SWivid/F5-TTS issue 713): A100 40GB 2.67 s, RTX 3090 2.75
+ * s, RTX 4090 1.46 s, where bandwidth makes the A100 1.66 times as fast as the RTX 3090. Chatterbox
+ *   on vLLM: 32 times real time on RTX 3090, 10.1 on RTX 3060 Ti (README of
+ *   randombk/chatterbox-vllm), 23.2 on RTX 4090 (README of Jransom33/Chatterbox-turbo-vllm). Two
+ *   worlds of three are such.
+ * - Speed on one card, as different people report it: up to 1.67 times either way. Chatterbox takes
+ *   1 to 2.8 s a second of speech (resemble-ai/chatterbox issues 63, 71 and 127).
+ * - Boots at RunPod: 20 to 180 s; 40 s (davefojtik/RunPod-Fooocus-API issue 5), up to 2 minutes
+ *   (runpod-workers/worker-vllm issue 111). At Modal: 2 to 15 s, as its documents promise of cached
+ *   images. Queues: 3 to 30 s and 2 to 15 s; connecting .7 to 6 s and sending code 1 to 9 s are our
+ *   own measurements on loopback and on delayed links.
+ * - One boot in 50 fails: after three times as long as others take, another pod is rented (20 to 60
+ *   minutes on a bad host: runpod-workers/comfyui-base issue 15).
+ * - Loads: 7.5 to 60 s. One engine took 7.5 s on a desktop and 27.3 s at RunPod (the two READMEs),
+ *   Whisper large-v3 one or two minutes (replicate/replicate-python issue 242).
+ * - Set-ups of unknown length: 60 to 900 s; less than 5 minutes (TheLastBen/fast-stable-diffusion
+ *   issue 68), more than 30 for a video model (dihan/runpod-hunyuan issue 2).
  * - From run to run nobody publishes much: cards reach 78 to 87 % of their peak, and hosts with
  *   other processors differ more. Here: a host is up to 20 % faster or slower, a batch up to 8 %,
- *   and boots and loads vary by a standard deviation of 0.3 in their logarithm, queues by 0.6.
- * - One boot in 50 fails: after three times as long as others take, another pod is rented.
- * - Prices: those of cards rented by the hour, .16 to 4.6 dollars; a run is billed what it was
- *   planned with, since offers are live. Of spot pods, hours between interruptions: 2 to 24. */
+ *   and boots and loads vary by a standard deviation of .3 in their logarithm, queues by .6.
+ * - Prices: .16 to 4.6 dollars, those of cards rented by the hour. Of spot pods, hours between
+ *   interruptions: 2 to 24. */
 #include "promise_worlds.h"
 
 #include <math.h>
@@ -34,7 +43,35 @@ enum setup_kind { SETUP_NONE, SETUP_ONCE, SETUP_ALWAYS, SETUP_KINDS };
 
 const int promise_runs[PROMISE_POINTS] = {0, 1, 3, 10};
 
+struct range {
+	double least, most;
+};
+
+/* Of one pod of each provider; COLD_SETUP is the job's. */
+static const struct place {
+	const char *provider;
+	struct range phase[COLD_PHASES];
+} places[] = {
+	{"runpod",
+	 {[COLD_QUEUE] = {3, 30},
+	  [COLD_BOOT] = {20, 180},
+	  [COLD_CONNECT] = {.7, 6},
+	  [COLD_SYNC] = {1, 9},
+	  [COLD_LOAD] = {7.5, 60}}},
+	{"modal",
+	 {[COLD_QUEUE] = {2, 15},
+	  [COLD_BOOT] = {2, 15},
+	  [COLD_CONNECT] = {.7, 6},
+	  [COLD_SYNC] = {1, 9},
+	  [COLD_LOAD] = {7.5, 60}}},
+};
+static const struct range setup_range = {60, 900}, other_card = {1 / 1.6, 1.6},
+			  other_reports = {1 / 1.67, 1.67}, taken_hours = {2, 24};
+#define OTHER_CARD_SHARE (2 / 3.0)
+
 struct world {
+	const struct place *place;
+	bool other_card;
 	double phase_s[COLD_PHASES], phase_sigma[COLD_PHASES]; /* of one pod */
 	double taken_every_s;                                  /* 0: never */
 	struct speed truth;
@@ -67,6 +104,11 @@ static double log_uniform(double least, double most)
 	return exp(uniform(log(least), log(most)));
 }
 
+static double draw(const struct range *r)
+{
+	return log_uniform(r->least, r->most);
+}
+
 static double normal(void)
 {
 	double a = uniform(1e-12, 1), b = uniform(0, 1);
@@ -89,54 +131,57 @@ static void draw_job(struct world *w)
 	}
 }
 
-static void draw_speed(struct world *w)
-{
-	/* engines from one that computes 100 times as fast as it speaks to one that is as slow */
-	double each_s = log_uniform(.0006, .02);
-
-	w->prior.speed = (struct speed){.once_s = log_uniform(.1, 2),
-					.longest_s = each_s * log_uniform(.1, 10),
-					.each_s = each_s};
-	w->truth = speed_scale(&w->prior.speed,
-			       log_uniform(1 / 1.6, 1.6) * log_uniform(1 / 1.67, 1.67));
-	w->host = .2;
-	w->batch = .08;
-}
-
-static void draw_cold(struct world *w)
-{
-	w->prior.cold = prior_cold(uniform(0, 1) < .5 ? "modal" : "runpod", true);
-	if (w->setup != SETUP_NONE)
-		w->prior.cold.phase[COLD_SETUP] = (struct cold_time){120, 600, 0};
-	for (int i = 0; i < COLD_PHASES; i++) {
-		double most = i == COLD_LOAD ? 2 : 3;
-		w->phase_s[i] = w->prior.cold.phase[i].p50_s * log_uniform(1 / most, most);
-		w->phase_sigma[i] = i == COLD_QUEUE ? .6 : .3;
-	}
-	if (w->setup != SETUP_NONE)
-		w->phase_s[COLD_SETUP] = log_uniform(60, 900);
-}
-
+/* What the planner sees before the first run. */
 static struct world *draw_world(void)
 {
 	struct world *w = xcalloc(1, sizeof(*w));
+	/* engines from one that computes 100 times as fast as it speaks to one that is as slow */
+	double each_s = log_uniform(.0006, .02);
 	bool spot = uniform(0, 1) < .2;
 
+	w->place = &places[uniform(0, 1) < .5];
+	w->other_card = uniform(0, 1) < OTHER_CARD_SHARE;
 	w->prior = (struct plan_machine){
 		.price_h = log_uniform(.16, 4.6),
 		.quantum_s = 1,
 		.interrupted_every_s = spot ? prior_of_provider("")->interrupted_every_s : 0,
 		.workers = 1,
 		.batch_max = BATCH_MOST,
-		.speed_sigma = SPEED_SIGMA_PRIOR,
+		.speed = {.once_s = log_uniform(.1, 2),
+			  .longest_s = each_s * log_uniform(.1, 10),
+			  .each_s = each_s},
+		.speed_sigma = w->other_card ? SPEED_SIGMA_PRIOR_ELSEWHERE : SPEED_SIGMA_PRIOR,
 		.tail_s = .3,
 		.release_s = .3,
 	};
-	w->taken_every_s = spot ? log_uniform(2, 24) * 3600 : 0;
 	draw_job(w);
-	draw_speed(w);
-	draw_cold(w);
+	w->prior.cold = prior_cold(w->place->provider, true);
+	if (w->setup != SETUP_NONE)
+		w->prior.cold.phase[COLD_SETUP] = prior_setup;
+	w->host = .2;
+	w->batch = .08;
+	for (int i = 0; i < COLD_PHASES; i++)
+		w->phase_sigma[i] = i == COLD_QUEUE ? .6 : .3;
 	return w;
+}
+
+/* What it does not see. Parts that are `known` stay as they are. */
+static void draw_truth(struct world *w, unsigned known)
+{
+	double speed = draw(&other_reports) * (w->other_card ? draw(&other_card) : 1);
+
+	if (!(known & KNOWN_SPEED))
+		w->truth = speed_scale(&w->prior.speed, speed);
+	for (int i = 0; i < COLD_PHASES; i++) {
+		const struct range *r = &w->place->phase[i];
+		double s = r->most > 0 ? draw(r) : 0;
+		if (i != COLD_SETUP && !(known & KNOWN_BOOTS))
+			w->phase_s[i] = s;
+	}
+	double setup_s = draw(&setup_range);
+	if (!(known & KNOWN_SETUP))
+		w->phase_s[COLD_SETUP] = w->setup == SETUP_NONE ? 0 : setup_s;
+	w->taken_every_s = w->prior.interrupted_every_s > 0 ? draw(&taken_hours) * 3600 : 0;
 }
 
 /* ---- a run in it ---- */
@@ -297,15 +342,21 @@ struct series { /* one figure of each world */
 	bool time_kept, cost_kept;
 };
 
-static void compare(struct series *to, struct world *w)
+static void plan_next_run(struct plan *out, struct world *w)
 {
 	struct plan_machine m;
 	struct plan_work work;
-	struct plan p;
 
 	learn(w, &m);
 	plan_work_init(&work, w->lengths, w->segments, BATCH_MOST, 0);
-	plan_choose(&p, &work, &m, 1, &w->wish);
+	plan_choose(out, &work, &m, 1, &w->wish);
+}
+
+static void compare(struct series *to, struct world *w)
+{
+	struct plan p;
+
+	plan_next_run(&p, w);
 	struct outcome o = run(w, &p);
 	double usd = cost_usd(w->prior.price_h, o.billed_s);
 	*to = (struct series){
@@ -361,6 +412,7 @@ void promises_measure(struct promise_point out[PROMISE_POINTS], int worlds, uint
 	random_state = seed;
 	for (int i = 0; i < worlds; i++) {
 		struct world *w = draw_world();
+		draw_truth(w, KNOWN_NOTHING);
 		for (int run = 0; run < RUNS; run++)
 			compare(&list[run * worlds + i], w);
 		free(w);
@@ -368,4 +420,85 @@ void promises_measure(struct promise_point out[PROMISE_POINTS], int worlds, uint
 	for (int i = 0; i < PROMISE_POINTS; i++)
 		sum_up(&out[i], list + promise_runs[i] * worlds, worlds);
 	free(list);
+}
+
+/* ---- the least error ----
+ * A prediction p of T has an error of at most e if log T is between log p - log(1 + e) and
+ * log p - log(1 - e). So of each world's first runs, the best prediction is where a window of that
+ * width holds most of them. It is found with one half of the draws and judged by the other. */
+
+enum { DRAWS = 400, HALF = DRAWS / 2 };
+
+static double window_of(double error)
+{
+	return log((1 + error) / (1 - error));
+}
+
+/* The share of the second half that is within the window that holds most of the first one, which is
+ * sorted. */
+static double share_in_best_window(const double draws[DRAWS], double window)
+{
+	int best = 0, at = 0, in = 0;
+
+	for (int from = 0, to = 0; from < HALF; from++) {
+		while (to < HALF && draws[to] <= draws[from] + window)
+			to++;
+		if (to - from > best) {
+			best = to - from;
+			at = from;
+		}
+	}
+	for (int i = HALF; i < DRAWS; i++)
+		in += draws[i] >= draws[at] && draws[i] <= draws[at] + window;
+	return (double)in / HALF;
+}
+
+/* The error that half of all runs do not exceed. */
+static double least_error(double (*draws)[DRAWS], int worlds)
+{
+	double low = 0, high = .9;
+
+	for (int i = 0; i < worlds; i++)
+		qsort(draws[i], HALF, sizeof(double), by_size);
+	while (high - low > .0005) {
+		double error = (low + high) / 2, share = 0;
+		for (int i = 0; i < worlds; i++)
+			share += share_in_best_window(draws[i], window_of(error)) / worlds;
+		*(share > .5 ? &high : &low) = error;
+	}
+	return high;
+}
+
+/* Forgets all runs. */
+static void begin_anew(struct world *w)
+{
+	w->row_count = 0;
+	w->run_count = 0;
+	w->sums = w->runs[0] = (struct speed_sums){0};
+}
+
+struct promise_bound promises_bound(int worlds, uint64_t seed, unsigned known)
+{
+	double(*times)[DRAWS] = xcalloc((size_t)worlds, sizeof(*times)),
+	(*costs)[DRAWS] = xcalloc((size_t)worlds, sizeof(*costs));
+
+	random_state = seed;
+	for (int i = 0; i < worlds; i++) {
+		struct world *w = draw_world();
+		struct plan plan;
+		draw_truth(w, KNOWN_NOTHING);
+		plan_next_run(&plan, w);
+		for (int k = 0; k < DRAWS; k++) {
+			draw_truth(w, known);
+			begin_anew(w);
+			struct outcome o = run(w, &plan);
+			times[i][k] = log(o.time_s);
+			costs[i][k] = log(cost_usd(w->prior.price_h, o.billed_s));
+		}
+		free(w);
+	}
+	struct promise_bound bound = {least_error(times, worlds), least_error(costs, worlds)};
+	free(times);
+	free(costs);
+	return bound;
 }

@@ -147,7 +147,7 @@ static void runs_that_differ_widen_the_estimate(void **state)
 	struct err err = {0};
 
 	learn_speed(s, &what, &prior, &got);
-	assert_near(got.sigma, SPEED_SIGMA_PRIOR, 0);
+	assert_near(got.sigma, SPEED_SIGMA_PRIOR_ELSEWHERE, 0);
 	for (int i = 0; i < 12; i++) {
 		struct batch_row row = {.longest = 100, .sum = 1000, .segments = 10};
 		learn_key(&what, row.speed);
