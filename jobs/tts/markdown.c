@@ -285,8 +285,13 @@ static const char *read_tag(struct str *to, const char *p, const char *end,
 			break;
 		name[i] = from[i];
 	}
-	const char *stop = end_of_tag(from, end);
-	p = stop < end ? stop + 1 : end;
+	const char *stop = end_of_tag(from, end), *behind = stop < end ? stop + 1 : end;
+	double seconds;
+	if (pause_tag(p, &seconds)) { /* script_add() reads it */
+		str_addn(to, p, (size_t)(behind - p));
+		return behind;
+	}
+	p = behind;
 	if (!is_among(name, within_text))
 		str_addc(to, strcasecmp(name, "br") ? '\n' : ' ');
 	if (closes)
@@ -343,6 +348,7 @@ struct reader {
 	size_t lists;               /* number of enclosing levels */
 	bool list_began;            /* the item before is of the same list or table */
 	size_t images;              /* enclosing levels whose text is not spoken */
+	size_t images_before;       /* this block */
 	enum { BLOCK_TEXT, BLOCK_HTML, BLOCK_CODE } block;
 	size_t block_line; /* line of the current HTML or code; 0: unknown */
 	/* Footnotes. NOTE_TEXT: the rest of this block is one. NOTE_AFTER: an indented block still
@@ -420,8 +426,12 @@ static void add_item(struct reader *r, const char *bytes, size_t len, size_t lin
 		str_drop(&text, strlen("[ ] "));
 	if (item.heading)
 		drop_attributes(&text);
-	if (!split_has_words(str_text(&text)))
-		return; /* only an image, a tag or END_MARK */
+	if (!text.len)
+		return; /* only an image or a tag */
+	if (pause_is_scene_break(str_text(&text))) {
+		script_border(r->script, BORDER_SCENE);
+		return;
+	}
 	if (item.heading)
 		r->chapter = script_add_chapter(r->script, str_text(&text));
 	item.chapter = r->chapter;
@@ -581,6 +591,9 @@ static int on_enter_block(MD_BLOCKTYPE type, void *detail, void *ctx)
 		return 0;
 	}
 	flush_item(r, PART_TEXT);
+	if (type == MD_BLOCK_HR)
+		script_border(r->script, BORDER_SCENE);
+	r->images_before = r->script->silent.images;
 	if (type == MD_BLOCK_CODE) {
 		enter_code(r, detail);
 		return 0;
@@ -602,6 +615,9 @@ static int on_leave_block(MD_BLOCKTYPE type, void *detail, void *ctx)
 	(void)detail;
 	if (type == MD_BLOCK_TH || type == MD_BLOCK_TD)
 		return 0;
+	if (type == MD_BLOCK_H && !r->text.len && !r->tag.len &&
+	    r->images_before == r->script->silent.images)
+		script_border(r->script, BORDER_SCENE); /* "#" alone */
 	if (type == MD_BLOCK_HTML)
 		flush_html(r);
 	else

@@ -1,57 +1,337 @@
-/* plain.c - reads plain text: a line or a paragraph each */
+/* plain.c - reads plain text: lines, paragraphs, wrapped lines, chapters and scene breaks */
 #include "script.h"
 
-/* A text has paragraphs if blank lines separate texts and one of them has more than one line. */
-static enum input_mode guess_mode(const char *bytes, const char *end)
-{
-	const char *line;
-	size_t len, run = 0, longest = 0, blocks = 0;
+#include <ctype.h>
+#include <stdlib.h>
 
-	for (const char *at = bytes; next_line(&at, end, &line, &len);) {
-		run = line_is_blank(line, len) ? 0 : run + 1;
-		blocks += run == 1;
-		longest = MAX(longest, run);
-	}
-	return blocks > 1 && longest > 1 ? INPUT_PARAGRAPHS : INPUT_LINES;
+#include "base/mem.h"
+
+/* ---- lines ---- */
+
+enum kind { LINE_BLANK, LINE_TEXT, LINE_SCENE, LINE_HEADING };
+
+struct line {
+	const char *text; /* without blanks at its ends */
+	size_t len, number, indent;
+	bool valid; /* UTF-8, not empty */
+	enum kind kind;
+	size_t chars;
+	enum split_end end;
+};
+
+struct lines {
+	struct line *list;
+	size_t count, cap;
+	size_t width;    /* characters of the longest */
+	bool structured; /* blank lines separate texts */
+	bool wrapped;    /* most lines are full, and many go on in the next one */
+};
+
+/* A line that is full could not have held the next word. Below this width that says nothing. */
+enum { WIDTH_LEAST = 30, WIDTH_MOST = 130 };
+
+static uint32_t first_char(const struct line *l)
+{
+	const char *p = l->text;
+
+	return l->valid ? utf8_next(&p) : 0;
 }
 
-/* Adds the text as an item and empties it. */
-static void add_paragraph(struct script *s, const char *source, size_t line, struct str *text)
+static uint32_t last_char(const struct line *l)
+{
+	const char *p = l->text + l->len;
+
+	if (!l->valid)
+		return 0;
+	for (p--; p > l->text && ((unsigned char)*p & 0xc0) == 0x80; p--)
+		;
+	return utf8_next(&p);
+}
+
+/* "Anna:", "- ", "3. ": what begins a line of a dialogue or a list. */
+static bool begins_alone(const struct line *l)
+{
+	const char *p = l->text, *end = p + l->len;
+	uint32_t c = first_char(l);
+	size_t digits = 0, label = 0;
+
+	if (c == 0x2014 || c == 0x2013 || c == 0x2015 || c == 0x2022 ||
+	    (c < 0x80 && strchr("-*+", (int)c) && l->len > 1 && p[1] == ' '))
+		return true;
+	while (p + digits < end && isdigit((unsigned char)p[digits]))
+		digits++;
+	if (digits && p + digits + 1 < end && strchr(".)", p[digits]) && p[digits + 1] == ' ')
+		return true;
+	while (p + label < end && label < 30 && !strchr(":.,;!?", p[label]))
+		label++;
+	return !islower((unsigned char)*p) && label > 0 && p + label < end && p[label] == ':' &&
+	       (p + label + 1 == end || p[label + 1] == ' ');
+}
+
+static bool begins_with_quote(const struct line *l)
+{
+	uint32_t c = first_char(l);
+
+	return c == '"' || c == '\'' || c == 0xab || c == 0xbb || c == 0x2018 || c == 0x201c ||
+	       c == 0x201e || c == 0x300c;
+}
+
+static bool is_full(const struct lines *of, const struct line *l, const struct line *next)
+{
+	size_t word = 0;
+
+	if (of->width < WIDTH_LEAST || of->width > WIDTH_MOST)
+		return false;
+	while (word < next->len && next->text[word] != ' ')
+		word++;
+	return l->chars + 1 + split_chars(next->text, word) > of->width;
+}
+
+static bool begins_upper(const struct line *l)
+{
+	return heading_fold(first_char(l)) != first_char(l);
+}
+
+/* Returns whether a reader goes on from one line to the next without a pause: it was wrapped. */
+static bool goes_on(const struct lines *of, const struct line *l, const struct line *next)
+{
+	if (begins_alone(next) || next->indent > l->indent + 1)
+		return false;
+	if (l->end != SPLIT_STOP)
+		return (of->wrapped && is_full(of, l, next)) ||
+		       (of->structured && !begins_upper(next));
+	return of->wrapped && is_full(of, l, next) && (of->structured || !begins_with_quote(next));
+}
+
+/* Finds how the text is laid out. */
+static void measure(struct lines *of)
+{
+	size_t inner = 0, full = 0, open = 0, blocks = 0;
+	enum kind last = LINE_BLANK;
+
+	for (size_t i = 0; i < of->count; i++) {
+		const struct line *l = &of->list[i];
+		if (l->kind == LINE_TEXT)
+			of->width = MAX(of->width, l->chars);
+		blocks += l->kind == LINE_TEXT && last == LINE_BLANK;
+		last = l->kind;
+	}
+	of->structured = blocks > 1;
+	for (size_t i = 1; i < of->count; i++) {
+		const struct line *l = &of->list[i - 1], *next = l + 1;
+		if (l->kind != LINE_TEXT || next->kind != LINE_TEXT)
+			continue;
+		inner++;
+		full += is_full(of, l, next);
+		open += l->end != SPLIT_STOP && !begins_upper(next); /* lines of verse do not */
+	}
+	of->wrapped = full * 2 > inner && open * 3 > inner;
+}
+
+static enum kind kind_of(const struct line *l)
+{
+	CLEANUP(str_free) struct str text = STR_INIT;
+
+	if (!l->len)
+		return LINE_BLANK;
+	if (!l->valid)
+		return LINE_TEXT; /* script_add() complains */
+	split_normalise(&text, l->text, l->len);
+	if (!text.len)
+		return LINE_BLANK;
+	if (pause_is_scene_break(str_text(&text)))
+		return LINE_SCENE;
+	return heading_is(str_text(&text)) ? LINE_HEADING : LINE_TEXT;
+}
+
+static void add_line(struct lines *to, const char *line, size_t len, size_t number)
+{
+	struct line l = {.text = line, .len = len, .number = number};
+
+	while (l.len && (*l.text == ' ' || *l.text == '\t')) {
+		l.indent += *l.text == '\t' ? 8 : 1;
+		l.text++;
+		l.len--;
+	}
+	while (l.len && strchr(" \t", l.text[l.len - 1]))
+		l.len--;
+	l.valid = l.len && utf8_valid(l.text, l.len);
+	l.kind = kind_of(&l);
+	l.chars = split_chars(l.text, l.len);
+	if (l.valid)
+		l.end = split_end(l.text, l.len);
+	GROW(to->list, to->count, to->cap);
+	to->list[to->count++] = l;
+}
+
+/* ---- headings ---- */
+
+static enum kind kind_at(const struct lines *of, size_t i)
+{
+	return i < of->count ? of->list[i].kind : LINE_BLANK;
+}
+
+/* "Chapter 1" is no heading in a table of contents, nor in the middle of a paragraph. */
+static void drop_false_headings(struct lines *of)
+{
+	for (size_t i = 0; i < of->count;) {
+		size_t run = 0;
+		while (kind_at(of, i + run) == LINE_HEADING && of->list[i + run].text[0] != '#')
+			run++;
+		bool inside = run && i && kind_at(of, i - 1) == LINE_TEXT &&
+			      of->list[i - 1].end != SPLIT_STOP;
+		for (size_t k = i; (run > 2 || inside) && k < i + run; k++)
+			of->list[k].kind = LINE_TEXT;
+		i += MAX(run, (size_t)1);
+	}
+}
+
+/* Returns whether a line of "=" below this line makes it a heading. */
+static bool is_underlined(const struct lines *of, size_t i)
+{
+	return kind_at(of, i) == LINE_TEXT && kind_at(of, i + 1) == LINE_SCENE &&
+	       of->list[i + 1].len >= 3 && of->list[i + 1].text[0] == '=' &&
+	       (i == 0 || kind_at(of, i - 1) != LINE_TEXT);
+}
+
+/* Returns whether this line is the title below "Chapter 1". */
+static bool is_title_below(const struct lines *of, size_t i)
+{
+	return kind_at(of, i) == LINE_TEXT && kind_at(of, i + 1) == LINE_BLANK &&
+	       of->list[i].chars <= 60 && of->list[i].end == SPLIT_WORD;
+}
+
+/* ---- from lines to items ---- */
+
+struct writer {
+	struct script *script;
+	const char *source;
+	enum input_mode mode;
+	struct lines lines;
+	struct str text; /* of the open item */
+	size_t began;    /* its line */
+	enum border border;
+};
+
+static void add_item(struct writer *w, bool heading)
 {
 	struct script_item item = {
-		.source = source, .line = line, .chapter = -1, .border = BORDER_PARAGRAPH};
+		.source = w->source, .line = w->began, .heading = heading, .border = w->border};
 
-	if (text->len)
-		script_add(s, &item, str_text(text), text->len);
-	str_reset(text);
+	if (!w->text.len)
+		return;
+	if (heading) {
+		CLEANUP(str_free) struct str title = STR_INIT;
+		split_normalise(&title, str_text(&w->text), w->text.len);
+		script_add_chapter(w->script, str_text(&title));
+	}
+	item.chapter = (int)w->script->chapter_count - 1;
+	script_add(w->script, &item, str_text(&w->text), w->text.len);
+	str_reset(&w->text);
+}
+
+/* Letters of Chinese and Japanese, which are written without blanks. */
+static bool needs_no_blank(uint32_t c)
+{
+	return (c >= 0x2e80 && c < 0xa4d0) || (c >= 0xf900 && c <= 0xfaff) ||
+	       (c >= 0xff00 && c <= 0xffef) || (c >= 0x20000 && c <= 0x3fffd);
+}
+
+/* Appends a line to the open item. */
+static void continue_item(struct writer *w, const struct line *before, const struct line *l)
+{
+	uint32_t last = last_char(before);
+	bool hyphen = last == '-' && before->len > 1 &&
+		      isalpha((unsigned char)before->text[before->len - 2]) && !begins_upper(l);
+
+	if (!hyphen && last != 0xad && !(needs_no_blank(last) && needs_no_blank(first_char(l))))
+		str_addc(&w->text, ' ');
+	str_addn(&w->text, l->text, l->len);
+	w->script->plain.joined++;
+}
+
+static void begin_item(struct writer *w, const struct line *l, enum border border)
+{
+	add_item(w, false);
+	w->began = l->number;
+	w->border = border;
+	str_addn(&w->text, l->text, l->len);
+}
+
+/* Adds the heading at line i, with the title below it. Returns the number of its lines. */
+static size_t add_heading(struct writer *w, size_t i)
+{
+	const struct line *l = &w->lines.list[i];
+	struct line text = *l;
+	bool underlined = l->kind == LINE_TEXT;
+
+	while (text.len && *text.text == '#') {
+		text.text++;
+		text.len--;
+	}
+	while (text.len > 1 && text.text[text.len - 1] == '#')
+		text.len--;
+	begin_item(w, &text, BORDER_PARAGRAPH);
+	bool title = !underlined && l->text[0] != '#' && is_title_below(&w->lines, i + 1);
+	if (title) {
+		str_add(&w->text, split_end(l->text, l->len) == SPLIT_WORD ? ". " : " ");
+		str_addn(&w->text, l[1].text, l[1].len);
+	}
+	add_item(w, true);
+	return 1 + (underlined || title);
+}
+
+/* Returns whether line i continues the line before. */
+static bool continues(const struct writer *w, size_t i)
+{
+	const struct line *l = &w->lines.list[i];
+
+	if (!w->text.len || w->mode == INPUT_LINES || l[-1].kind != LINE_TEXT)
+		return false;
+	return w->mode == INPUT_PARAGRAPHS || goes_on(&w->lines, l - 1, l);
+}
+
+/* Adds line i. Returns how many lines it took. */
+static size_t add_text(struct writer *w, size_t i)
+{
+	const struct line *l = &w->lines.list[i];
+
+	if (is_underlined(&w->lines, i))
+		return add_heading(w, i);
+	if (continues(w, i)) {
+		continue_item(w, l - 1, l);
+		return 1;
+	}
+	bool adjacent = i && l[-1].kind == LINE_TEXT && l->indent <= l[-1].indent + 1;
+	begin_item(w, l, adjacent ? BORDER_LINE : BORDER_PARAGRAPH);
+	w->script->plain.lines += adjacent;
+	w->script->plain.paragraphs += !adjacent;
+	return 1;
 }
 
 void input_read_text(struct script *s, const char *source, const char *bytes, size_t len,
 		     enum input_mode mode)
 {
+	struct writer w = {.script = s, .source = source, .mode = mode};
 	const char *line, *end = bytes + len;
-	CLEANUP(str_free) struct str text = STR_INIT;
-	size_t n, number = 0, began = 0;
+	size_t n, number = 0;
 
-	if (mode == INPUT_AUTO)
-		mode = guess_mode(bytes, end);
-	for (const char *at = bytes; next_line(&at, end, &line, &n);) {
-		number++;
-		if (line_is_blank(line, n)) {
-			add_paragraph(s, source, began, &text);
-		} else if (mode == INPUT_LINES) {
-			struct script_item item = {.source = source,
-						   .line = number,
-						   .chapter = -1,
-						   .border = BORDER_LINE};
-			script_add(s, &item, line, n);
-		} else {
-			if (!text.len)
-				began = number;
-			else
-				str_addc(&text, ' ');
-			str_addn(&text, line, n);
+	for (const char *at = bytes; next_line(&at, end, &line, &n);)
+		add_line(&w.lines, line, n, ++number);
+	drop_false_headings(&w.lines);
+	measure(&w.lines);
+	for (size_t i = 0; i < w.lines.count;) {
+		enum kind kind = w.lines.list[i].kind;
+		if (kind == LINE_TEXT) {
+			i += add_text(&w, i);
+			continue;
 		}
+		add_item(&w, false);
+		if (kind == LINE_SCENE)
+			script_border(s, BORDER_SCENE);
+		i += kind == LINE_HEADING ? add_heading(&w, i) : 1;
 	}
-	add_paragraph(s, source, began, &text);
+	add_item(&w, false);
+	str_free(&w.text);
+	free(w.lines.list);
 }

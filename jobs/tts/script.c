@@ -145,10 +145,20 @@ static bool check_options(struct script *s, const struct script_item *item)
 	return false;
 }
 
-/* Returns false if the text has nothing to speak. Complains about an invalid pause. *only_pause:
- * there are only pauses, which were added to the pause before the next item. */
-static bool check_words(struct script *s, const struct script_item *item, const char *text,
-			bool *only_pause)
+/* Notes the silence of a line without words: longer than between two such lines. */
+static void add_wordless(struct script *s, const struct script_item *item, const char *text)
+{
+	if (pause_is_scene_break(text)) {
+		script_border(s, BORDER_SCENE);
+		return;
+	}
+	script_border(s, item->border == BORDER_LINE ? BORDER_PARAGRAPH : BORDER_SCENE);
+	s->silent.wordless++;
+}
+
+/* Returns false if the text has nothing to speak: its silence is added before the next item.
+ * Complains about an invalid pause. */
+static bool check_words(struct script *s, const struct script_item *item, const char *text)
 {
 	struct pause_part *parts;
 	const char *bad;
@@ -167,18 +177,21 @@ static bool check_words(struct script *s, const struct script_item *item, const 
 				"\"%.*s\" is not a pause; write it like [pause 0.5s], %g s at "
 				"most",
 				(int)MIN(bad_len, (size_t)40), bad, PAUSE_MOST_S);
-	*only_pause = !words && count > 1 && !item->id && !bad;
-	if (*only_pause)
+	if (words || bad)
+		return true;
+	if (count > 1)
 		s->pause_s = MIN(s->pause_s + pause_s, PAUSE_MOST_S);
-	return words || bad;
+	else
+		add_wordless(s, item, text);
+	return false;
 }
 
-/* Sets item->text. Returns false if the item is to be dropped: its text cannot be read, or is only
- * a pause. After any other complaint the item stays. */
+/* Sets item->text. Returns false if the item is to be dropped: its text cannot be read, or has
+ * nothing to speak. After any other complaint the item stays. */
 static bool set_text(struct script *s, struct script_item *item, const char *raw, size_t len)
 {
 	struct str text = STR_INIT;
-	bool only_pause = false;
+	bool speaks = true;
 
 	if (len > TEXT_MAX_BYTES) {
 		script_complain(s, item->source, item->line, "the text is longer than 1 MiB");
@@ -191,16 +204,16 @@ static bool set_text(struct script *s, struct script_item *item, const char *raw
 	split_normalise(&text, raw, len);
 	if (!text.len)
 		script_complain(s, item->source, item->line, "the text is empty");
-	else if (!check_words(s, item, str_text(&text), &only_pause) && !only_pause)
-		script_complain(s, item->source, item->line, "there is nothing to say in \"%.*s\"",
-				utf8_fit(str_text(&text), 40), str_text(&text));
+	else
+		speaks = check_words(s, item, str_text(&text));
 	item->text = str_detach(&text);
-	return !only_pause;
+	return speaks;
 }
 
 void script_border(struct script *s, enum border border)
 {
 	s->border = MAX(s->border, border);
+	s->scenes += border == BORDER_SCENE;
 }
 
 /* What the readers saw before this item, and what follows from headings and chapters. */
@@ -330,6 +343,9 @@ void script_tell_silent(const struct script *s, struct str *to)
 	add_count(to, s->silent.code_blocks, "code block");
 	add_count(to, s->silent.images, "image");
 	add_count(to, s->silent.footnotes, "footnote");
+	if (s->silent.wordless)
+		str_addf(to, "%s%zu line%s without words", to->len ? ", " : "", s->silent.wordless,
+			 s->silent.wordless == 1 ? "" : "s");
 }
 
 int script_end(struct script *s, const char *name, const struct split_limits *limits,

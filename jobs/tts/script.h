@@ -94,10 +94,15 @@ struct script {
 	int (*check_options)(void *ctx, json_t *options, struct err *err);
 	void *ctx;
 
-	double pause_s;        /* seconds of pause before the next item */
-	enum border border;    /* at least this lies before the next item */
+	double pause_s;                   /* seconds of pause before the next item */
+	enum border border;               /* at least this lies before the next item */
+	size_t scenes;                    /* scene breaks */
+	struct script_plain {             /* how plain text was read */
+		size_t lines, paragraphs; /* those that begin right below another text, or apart */
+		size_t joined;            /* wrapped lines */
+	} plain;
 	struct script_silent { /* parts of the script that are not spoken */
-		size_t code_blocks, images, footnotes;
+		size_t code_blocks, images, footnotes, wordless;
 	} silent;
 
 	size_t complaints; /* number of mistakes; the first one is kept */
@@ -121,6 +126,12 @@ void input_read_table(struct script *s, const char *source, const char *bytes, s
 		      bool tabs);
 void input_read_markdown(struct script *s, const char *source, const char *bytes, size_t len);
 
+/* Returns whether a normalised line of plain text begins a chapter: "# One", "CHAPTER ONE",
+ * "2. Kapitel: ...". */
+bool heading_is(const char *line);
+/* The small letter of a capital one; any other character as it is. */
+uint32_t heading_fold(uint32_t c);
+
 /* Appends the parts of the script that are not spoken, as in "2 code blocks, 1 footnote"; nothing
  * if there are none. */
 void script_tell_silent(const struct script *s, struct str *to);
@@ -131,9 +142,11 @@ const char *script_add_source(struct script *s, const char *name);
 void script_complain(struct script *s, const char *source, size_t line, const char *fmt, ...)
 	PRINTF(4, 5);
 /* For the readers: takes over id, voice, options and extra of the item, sets its text from raw
- * bytes, and checks all. Empties the item also if it refuses it, after a complaint. */
+ * bytes, and checks all. Also empties the item if it refuses it, after a complaint, or if the text
+ * has nothing to speak: a pause, or signs alone, are a silence before the next item. */
 void script_add(struct script *s, struct script_item *item, const char *raw, size_t len);
-/* For the readers: at least this border lies before the next item. */
+/* For the readers: at least this border lies before the next item. A border of a scene counts as a
+ * scene break. */
 void script_border(struct script *s, enum border border);
 /* For the readers: begins a chapter. Returns its index. */
 int script_add_chapter(struct script *s, const char *title);
@@ -221,7 +234,8 @@ enum letters {
 const char *letters_foreign(const char *text, unsigned known);
 
 /* ---- pause ----
- * Cuts a text at its pauses: "[pause 0.5s]" inside a text, or alone on its line. Pure. */
+ * Cuts a text at its pauses: "[pause 0.5s]" and what other programs write, inside a text or alone
+ * on its line. Knows the signs of scene breaks. Pure. */
 
 #define PAUSE_MOST_S 60.0
 
@@ -236,5 +250,10 @@ struct pause_part {
 /* Cuts a text at its pauses and returns the number of parts: one more than pauses. The caller frees
  * *out. *bad is NULL, or points at the first invalid pause (*bad_len bytes of the text). */
 size_t pause_parts(const char *text, struct pause_part **out, const char **bad, size_t *bad_len);
+/* The bytes of the pause tag that begins at p; 0: there is none. *seconds: negative if it cannot
+ * be read, or is longer than PAUSE_MOST_S. For pause_parts() and readers that drop other tags. */
+size_t pause_tag(const char *p, double *seconds);
+/* Returns whether a normalised line is only a scene break, such as "* * *", "---" or "#". */
+bool pause_is_scene_break(const char *line);
 
 #endif

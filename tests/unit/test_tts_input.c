@@ -175,6 +175,9 @@ static const struct {
 	 "001:A line of verse and the next one and the last."},
 	{"a pause in Markdown", "a.md", "Before.\n\n[pause 2s]\n\nThen *after* [pause 1s] it.\n",
 	 "001:Before.|002:Then after [pause 1s] it."},
+	{"SSML's pause in Markdown", "a.md",
+	 "Before <break time=\"500ms\"/> it.\n\n<break strength=\"strong\" />\n\nAfter it.\n",
+	 "001:Before <break time=\"500ms\"/> it.|002:After it."},
 	{"headings are never merged", "a.md", "# A\n\nYes.\n\nNo.\n\n# B\n\nYes.\n",
 	 "001:A#0|002:Yes.#0|003:No.#0|004:B#1|005:Yes.#1"},
 	{"BOM and CRLF in Markdown", "a.md",
@@ -202,6 +205,64 @@ static const struct {
 	{"rows", "a.jsonl", "{\"text\":\"One\"}\n{\"text\":\"Two\"}\n", "-:One|l:Two"},
 	{"rows of a table", "a.csv", "text\nOne\nTwo\n", "-:One|l:Two"},
 	{"paragraphs", "a.txt", "One\nline.\n\nTwo\nlines.\n", "-:One line.|p:Two lines."},
+	{"scene breaks", "a.txt", "***\n\nOne.\n\n* * *\n\nTwo.\n---\nThree.\n#\nFour.\n\n\n⁂\n",
+	 "-:One.|s:Two.|s:Three.|s:Four."},
+	{"scene breaks in Markdown", "a.md",
+	 "One.\n\n***\n\nTwo.\n\n• • •\n\nThree.\n\n\\* \\* "
+	 "\\*\n\nFour.\n\n#\n\nFive.\n\n—\n\nSix.\n",
+	 "-:One.|s:Two.|s:Three.|s:Four.|s:Five.|s:Six."},
+	{"an image is no scene break", "a.md", "One.\n\n![x](y)\n\n# ![x](y)\n\nTwo.\n",
+	 "-:One.|p:Two."},
+	{"lines without words", "a.txt", "\"Today?\"\n\n\"No.\"\n\n...\n\n\"Tomorrow then?\"\n",
+	 "-:\"Today?\"|p:\"No.\"|s:\"Tomorrow then?\""},
+	{"rows without words", "a.jsonl",
+	 "{\"id\":\"1\",\"text\":\"Are you there?\"}\n{\"id\":\"2\",\"text\":\"...\"}\n"
+	 "{\"id\":\"3\",\"text\":\"!?\"}\n{\"id\":\"4\",\"text\":\"I "
+	 "see.\"}\n{\"id\":\"5\",\"text\":\"***\"}\n"
+	 "{\"id\":\"6\",\"text\":\"+\"}\n",
+	 "-:Are you there?|p:I see.|s:+"},
+	{"wrapped lines", "a.txt",
+	 "It was a dark and stormy night and\nthe rain fell in torrents except at\noccasional "
+	 "intervals when it was\nchecked by a violent gust.\n",
+	 "-:It was a dark and stormy night and the rain fell in torrents except at occasional "
+	 "intervals when it was checked by a violent gust."},
+	{"wrapped paragraphs without blank lines", "a.txt",
+	 "It was a dark and stormy night and\nthe rain fell in torrents. It was\nchecked by a "
+	 "violent gust.\nNobody was there to see how it was\nthat the lamp went out.\n",
+	 "-:It was a dark and stormy night and the rain fell in torrents. It was checked by a "
+	 "violent gust.|l:Nobody was there to see how it was that the lamp went out."},
+	{"wrapped and indented", "a.txt",
+	 "   It was a dark and stormy night and\nthe rain fell in torrents. It was\n   Nobody was "
+	 "there to see how it was\nthat the lamp went out.\n",
+	 "-:It was a dark and stormy night and the rain fell in torrents. It was|p:Nobody was "
+	 "there to see how it was that the lamp went out."},
+	{"a dialogue", "a.txt",
+	 "Host: Welcome to the show.\nGuest: Thanks for having me.\n\nHost: Next topic now "
+	 "please.\nGuest: Sure thing.\n",
+	 "-:Host: Welcome to the show.|l:Guest: Thanks for having me.|p:Host: Next topic now "
+	 "please.|l:Guest: Sure thing."},
+	{"a sentence on each line", "a.txt",
+	 "The first of the sentences is here.\nThe second one is a little longer.\nAnd the "
+	 "third.\n",
+	 "-:The first of the sentences is here.|l:The second one is a little longer.|l:And the "
+	 "third."},
+	{"words", "a.txt", "apple\nbanana\ncherry\n", "-:apple|l:banana|l:cherry"},
+	{"a poem", "a.txt",
+	 "The sea is calm to-night,\nThe tide is full, the moon lies fair\nUpon the straits;\n\nOn "
+	 "the French coast the light\nGleams and is gone;\n",
+	 "-:The sea is calm to-night,|l:The tide is full, the moon lies fair|l:Upon the "
+	 "straits;|p:On the French coast the light|l:Gleams and is gone;"},
+	{"wrapped Chinese", "a.txt", "那天晚上\n下着大雨。\n\n第二天\n天晴了。\n",
+	 "-:那天晚上下着大雨。|p:第二天天晴了。"},
+	{"a word cut at its hyphen", "a.txt", "He is a well-\nknown man.\n\nSo they say.\n",
+	 "-:He is a well-known man.|p:So they say."},
+	{"chapters of plain text", "a.txt",
+	 "Before.\n\nCHAPTER I.\nThe Storm\n\nOne.\n\n***\n\nTwo.\n\nKapitel 2\n\nThree.\n\n# The "
+	 "end #\nFour.\n\nAfter\n=====\nFive.\n",
+	 "-:Before.|c:CHAPTER I. The Storm|h:One.|s:Two.|c:Kapitel 2|h:Three.|c:The "
+	 "end|h:Four.|c:After|h:Five."},
+	{"a table of contents", "a.txt", "Chapter 1\nChapter 2\nChapter 3\n\nChapter 1\n\nOne.\n",
+	 "-:Chapter 1|l:Chapter 2|l:Chapter 3|c:Chapter 1|h:One."},
 	{"paragraphs of Markdown", "a.md", "One.\n\nTwo.\n", "-:One.|p:Two."},
 	{"headings and chapters", "a.md",
 	 "Before.\n\n# A\n\n## B\n\nOne.\n\nTwo.\n\n# C\n\nThree.\n",
@@ -227,7 +288,7 @@ static int load(const char *name, enum input_mode mode, struct script *s, struct
 static void tell_what_is_silent(void **state)
 {
 	static const char text[] = "Spoken. ![a](b.png) \\![c]\n\n```\nx\n```\n\n    y\n\n    "
-				   "z\n\nAnd this[^1].\n\n[^1]: Note.\n";
+				   "z\n\nAnd this[^1].\n\n[^1]: Note.\n\n!?\n";
 	CLEANUP(script_free) struct script s = {0};
 	CLEANUP(str_free) struct str got = STR_INIT;
 	struct err err = {0};
@@ -237,7 +298,8 @@ static void tell_what_is_silent(void **state)
 	if (load("s.md", INPUT_AUTO, &s, &err) < 0)
 		fail_msg("%s", err.msg);
 	script_tell_silent(&s, &got);
-	assert_string_equal(str_text(&got), "2 code blocks, 1 image, 1 footnote");
+	assert_string_equal(str_text(&got),
+			    "2 code blocks, 1 image, 1 footnote, 1 line without words");
 }
 
 static void read_good(void **state)
@@ -289,7 +351,8 @@ static const struct {
 } bad[] = {
 	{"nothing", "b.txt", "", "b.txt: there is nothing to speak in it"},
 	{"blank lines only", "b.txt", "\n \n\t\n", "b.txt: there is nothing to speak in it"},
-	{"no word", "b.txt", "One.\n...\n", "b.txt:2: there is nothing to say in \"...\""},
+	{"no word", "b.txt", "...\n!?\n***\n[pause 1s]\n",
+	 "b.txt: there is nothing to speak in it"},
 	{"invalid UTF-8", "b.txt", "One.\nTwo.\nca\xe9\n", "b.txt:3: the text is not valid UTF-8"},
 	{"UTF-16", "b.txt", "\xff\xfeO\1n\1", "b.txt: is UTF-16; save it as UTF-8"},
 	{"a name that says nothing", "b.docx", "x",
@@ -411,7 +474,7 @@ static void modes(void **state)
 	static const char text[] =
 		"This is one line of it.\nThis is another line.\n\nThis is a last line of it.\n";
 	static const size_t counts[] = {
-		[INPUT_AUTO] = 2, [INPUT_LINES] = 3, [INPUT_PARAGRAPHS] = 2};
+		[INPUT_AUTO] = 3, [INPUT_LINES] = 3, [INPUT_PARAGRAPHS] = 2};
 
 	(void)state;
 	put_text("m.txt", text);

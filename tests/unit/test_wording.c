@@ -110,6 +110,34 @@ static void pauses_are_cut_out(void **state)
 		{"[pause 500ms]One [pause 2 s]", {"", "One", ""}, {0, 0.5, 2}},
 		{"the [pauses] and [pause", {"the [pauses] and [pause"}, {0}},
 		{"[pause 1s][pause 1.5s] x", {"", "", "x"}, {0, 1, 1.5}},
+		{"a [pause:2s] b", {"a", "b"}, {0, 2}},
+		{"a [PAUSE 1s] b", {"a", "b"}, {0, 1}},
+		{"a [pause: 500ms] b", {"a", "b"}, {0, 0.5}},
+		{"a [pause=1s] b", {"a", "b"}, {0, 1}},
+		{"a [pause = 1,5 sec] b", {"a", "b"}, {0, 1.5}},
+		{"a [pause for 1s] b", {"a", "b"}, {0, 1}},
+		{"a {pause:1s} b", {"a", "b"}, {0, 1}},
+		{"a (pause) b [pause] c", {"a", "b", "c"}, {0, 1, 1}},
+		{"a [short pause] b (long pause) c", {"a", "b", "c"}, {0, 0.5, 2}},
+		{"a (long-break) b [pause short] c", {"a", "b", "c"}, {0, 2, 0.5}},
+		{"a [break 500ms] b", {"a", "b"}, {0, 0.5}},
+		{"a [1s pause] b [silence: 2 seconds] c", {"a", "b", "c"}, {0, 1, 2}},
+		{"a <break time=\"500ms\"/> b <break time='1.5s' /> c",
+		 {"a", "b", "c"},
+		 {0, 0.5, 1.5}},
+		{"a <break/> b <break strength=\"x-strong\"/> c", {"a", "b", "c"}, {0, 0.75, 1.25}},
+		{"a <BREAK strength=medium></break> b", {"a", "", "b"}, {0, 0.75, 0}},
+		{"a <break strength='none'/> b <silence msec=\"250\"/> c",
+		 {"a", "b", "c"},
+		 {0, 0, 0.25}},
+		{"a [[slnc 500]] b <#1.5#> c", {"a", "b", "c"}, {0, 0.5, 1.5}},
+		{"a (break a leg) b", {"a (break a leg) b"}, {0}},
+		{"(break 2 eggs) [break a leg] [silences] (pause 5 minutes)",
+		 {"(break 2 eggs) [break a leg] [silences] (pause 5 minutes)"},
+		 {0}},
+		{"the [long pauses] of 1 < 2 (see [3])",
+		 {"the [long pauses] of 1 < 2 (see [3])"},
+		 {0}},
 	};
 
 	(void)state;
@@ -130,11 +158,94 @@ static void pauses_are_cut_out(void **state)
 	}
 }
 
+static void scene_breaks_are_known(void **state)
+{
+	static const char *const yes[] = {"***",   "* * *", "---",    "- - -", "#",         "###",
+					  "~",     "~~~",   "•••",    "• • •", "⁂",         "—",
+					  "– – –", "___",   "+++",    "=====", "-oOo-",     "o0o",
+					  "❦",     "☙ ❧",   "◆",      "★ ★ ★", "§",         "· · ·",
+					  "※",     "*~*~*", "<><><>", "-*-",   "＊　＊　＊"};
+	static const char *const no[] = {"...", "!?",  "1",   "* a *", "", "I",
+					 "oo",  "ooo", "XXX", "&",     "😀"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(yes) + ARRAY_LEN(no); i++) {
+		CLEANUP(str_free) struct str line = STR_INIT;
+		bool want = i < ARRAY_LEN(yes);
+		const char *raw = want ? yes[i] : no[i - ARRAY_LEN(yes)];
+		split_normalise(&line, raw, strlen(raw));
+		if (pause_is_scene_break(str_text(&line)) != want)
+			fail_msg("\"%s\" was %s for a scene break", raw,
+				 want ? "not taken" : "taken");
+	}
+}
+
+static void chapters_are_known(void **state)
+{
+	static const char *const yes[] = {"# Chapter 1",
+					  "## One",
+					  "Chapter 1",
+					  "CHAPTER ONE",
+					  "Chapter I.",
+					  "chapter twenty-one",
+					  "Chapter 3: The Storm",
+					  "Chapter 3 - The Storm",
+					  "Chapter 3 — was it?",
+					  "Chapter 12 The Storm",
+					  "Part Two",
+					  "BOOK THE FIRST",
+					  "Kapitel 1",
+					  "2. Kapitel",
+					  "Erstes Kapitel",
+					  "ZWÖLFTES KAPITEL",
+					  "Chapitre premier",
+					  "CAPÍTULO 4",
+					  "Capitolo terzo",
+					  "Hoofdstuk 7. Water",
+					  "Rozdział IV",
+					  "Глава 3",
+					  "ГЛАВА ПЕРВАЯ",
+					  "Prologue",
+					  "EPILOG",
+					  "Epilogue: After",
+					  "第一章 風",
+					  "第12章"};
+	static const char *const no[] = {"#hashtag",
+					 "#",
+					 "Chapter",
+					 "Chapter one was long",
+					 "Chapter 1 was the best of all.",
+					 "Part of it",
+					 "Part 2 of the plan",
+					 "Book a table",
+					 "One chapter more",
+					 "The first chapter is long.",
+					 "In chapter 3",
+					 "Introduction to it all",
+					 "Teil dessen",
+					 "Deux livres",
+					 "第三者"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(yes); i++)
+		if (!heading_is(yes[i]))
+			fail_msg("\"%s\" begins no chapter", yes[i]);
+	for (size_t i = 0; i < ARRAY_LEN(no); i++)
+		if (heading_is(no[i]))
+			fail_msg("\"%s\" begins a chapter", no[i]);
+}
+
 static void bad_pauses_are_found(void **state)
 {
-	static const char *const rows[] = {"[pause]",          "[pause soon]",   "[pause 1]",
-					   "[pause 1m]",       "[pause 61s]",    "[pause -1s]",
-					   "[pause 1s extra]", "[pause 1.2.3s]", "[pause 1msx]"};
+	static const char *const rows[] = {"[pause soon]",   "[pause 1]",
+					   "[pause 1m]",     "[pause 61s]",
+					   "[pause -1s]",    "[pause 1s extra]",
+					   "[pause 1.2.3s]", "[pause 1msx]",
+					   "[pause:1500]",   "{pause: long ago}",
+					   "(pause: 2 min)", "[break 5x]",
+					   "<break time=1>", "<break time=\"2m\"/>",
+					   "(pause 90s)",    "<#61#>",
+					   "[pause 1s 2s]",  "[silence=?]"};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -247,6 +358,8 @@ static void bad_pauses_name_their_line(void **state)
 	} rows[] = {
 		{"Fine.\nBad [pause 9] here.\n",
 		 "s.txt:2: \"[pause 9]\" is not a pause; write it like [pause 0.5s], 60 s at most"},
+		{"Fine.\n{Break: soon}\n", "s.txt:2: \"{Break: soon}\" is not a pause; write it "
+					   "like [pause 0.5s], 60 s at most"},
 		{"[pause 2s]\n", "s.txt: there is nothing to speak in it"},
 	};
 	static const struct split_limits limits = {40, 5};
@@ -270,6 +383,8 @@ int main(void)
 		cmocka_unit_test(bad_lexicons_are_named),
 		cmocka_unit_test(pauses_are_cut_out),
 		cmocka_unit_test(bad_pauses_are_found),
+		cmocka_unit_test(scene_breaks_are_known),
+		cmocka_unit_test(chapters_are_known),
 		cmocka_unit_test(a_script_becomes_segments),
 		cmocka_unit_test(keys_follow_what_is_spoken),
 		cmocka_unit_test(bad_pauses_name_their_line),
