@@ -11,7 +11,7 @@
 #include "cmd/launch/volume.h"
 #include "cmd/show/output.h"
 #include "cmd/show/report.h"
-#include "jobs/calibrate/calibrate.h"
+#include "jobs/excerpt/excerpt.h"
 #include "store/pod_cost.h"
 
 enum { SIZES_MOST = 16, CARDS_MOST = 16 };

@@ -162,9 +162,9 @@ int cmd_flush(struct err *err);
 
 extern const struct cmd cmd_attach, cmd_keep, cmd_breakeven, cmd_cache, cmd_calibrate, cmd_cancel,
 	cmd_completion, cmd_doctor, cmd_engines, cmd_fetch, cmd_gpus, cmd_help, cmd_hook, cmd_image,
-	cmd_init, cmd_ledger, cmd_local_cloud, cmd_logs, cmd_offers, cmd_plan, cmd_ps, cmd_queue,
-	cmd_reap, cmd_report, cmd_resume, cmd_run, cmd_schedule, cmd_size, cmd_ssh, cmd_ssh_config,
-	cmd_status, cmd_submit, cmd_volume, cmd_words;
+	cmd_init, cmd_ledger, cmd_listen, cmd_local_cloud, cmd_logs, cmd_offers, cmd_plan, cmd_ps,
+	cmd_queue, cmd_reap, cmd_report, cmd_resume, cmd_run, cmd_schedule, cmd_size, cmd_ssh,
+	cmd_ssh_config, cmd_status, cmd_submit, cmd_volume, cmd_words;
 
 /* help.c: usage and flags of all commands, or of one */
 void help_all(FILE *to, const struct cmd *const *commands);

@@ -15,7 +15,7 @@
 #include "cmd/show/output.h"
 #include "cmd/show/report.h"
 #include "engine/pooled.h"
-#include "jobs/calibrate/calibrate.h"
+#include "jobs/excerpt/excerpt.h"
 #include "runs/bill.h"
 #include "runs/caps.h"
 #include "runs/choice.h"
@@ -305,8 +305,7 @@ static void print_advice(struct store *store, const struct run_row *run, const s
 	CLEANUP(str_free) struct str advice = STR_INIT, seats = STR_INIT;
 	const struct advice_of of = {store, run->id, pods, count, now};
 
-	if (run->cost_microusd > 0 && strcmp(run->type, CALIBRATE) != 0 &&
-	    strcmp(run->type, KEEP_RUN) != 0)
+	if (run->cost_microusd > 0 && !excerpt_is(run->type) && strcmp(run->type, KEEP_RUN) != 0)
 		advice_add(&advice, &of);
 	advice_add_seats(&seats, &of);
 	if (seats.len)

@@ -11,7 +11,7 @@
 #include "cmd/show/report.h"
 #include "cmd/unattended/unattended.h"
 #include "engine/pooled.h"
-#include "jobs/calibrate/calibrate.h"
+#include "jobs/excerpt/excerpt.h"
 #include "runs/caps.h"
 #include "store/pod_cost.h"
 
@@ -42,11 +42,11 @@ struct status {
 
 /* ---- how runs ended ---- */
 
-/* NULL: none. Calibrations, and clients that only kept pods, do not count. */
+/* NULL: none. Excerpts, and clients that only kept pods, do not count. */
 static const struct run_row *newest_success(const struct run_row *runs, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		if (runs[i].status == RUN_DONE && strcmp(runs[i].type, CALIBRATE) != 0 &&
+		if (runs[i].status == RUN_DONE && !excerpt_is(runs[i].type) &&
 		    strcmp(runs[i].type, KEEP_RUN) != 0)
 			return &runs[i];
 	return NULL;

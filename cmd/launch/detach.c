@@ -16,6 +16,7 @@
 #include "base/path.h"
 #include "base/program.h"
 #include "cmd/show/output.h"
+#include "jobs/excerpt/excerpt.h"
 #include "net/child.h"
 
 /* ---- find run ---- */
@@ -31,7 +32,7 @@ int run_find(struct cmd_context *ctx, const char *name, struct run_row *out, str
 		return -1;
 	CLEANUP(free_text)
 	char *named = config_named(NULL); /* a run without a burst.cfg has this path too */
-	int found = runs_newest_of(&ctx->runs, here ? config : named, out, err);
+	int found = runs_newest_of(&ctx->runs, here ? config : named, excerpt_types, out, err);
 	if (found == 0)
 		return runs_refuse_none(&ctx->runs, config, err);
 	return found < 0 ? -1 : 0;

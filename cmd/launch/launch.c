@@ -18,7 +18,7 @@
 #include "cmd/unattended/commit_tree.h"
 #include "cmd/unattended/unattended.h"
 #include "config/trust.h"
-#include "jobs/calibrate/calibrate.h"
+#include "jobs/excerpt/excerpt.h"
 #include "jobs/warm/warm.h"
 #include "net/http_trace.h"
 #include "stages.h"
@@ -641,10 +641,11 @@ static void send_notice_of_end(struct launch *l)
 	notify_ended(l->ctx, &l->run.row, said);
 }
 
-/* Whether a run of this type leaves files: others fill a volume or measure an engine. */
+/* Whether a run of this type leaves files: others fill a volume, measure
+ * an engine or are listened to. */
 static bool brings_files(const struct run_row *run)
 {
-	return strcmp(run->type, JOB_WARM) && strcmp(run->type, CALIBRATE);
+	return strcmp(run->type, JOB_WARM) && !excerpt_is(run->type);
 }
 
 /* Prints how many segments are done and where, and how to continue if some are left to render. */

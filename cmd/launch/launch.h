@@ -190,6 +190,9 @@ struct quick {
 /* Sets ctx->quick if the words name a text to speak ("book.md") or, behind "--", a command. Leaves
  * it NULL if they name a config or nothing. ERR_USAGE: the words cannot be a job. */
 int quick_from_words(struct cmd_context *ctx, struct err *err);
+/* For `burst listen` with a text, in a folder without a burst.cfg: sets ctx->quick to the config of
+ * a job whose input the command sets. Leaves it NULL otherwise. */
+int quick_to_listen(struct cmd_context *ctx, struct err *err);
 /* Sets ctx->quick to the config that a run without a burst.cfg began with. Leaves it NULL if the
  * run had one. */
 int quick_of_run(struct cmd_context *ctx, const char *config, const char *run_dir, struct err *err);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "base/path.h"
@@ -227,6 +228,21 @@ int quick_from_words(struct cmd_context *ctx, struct err *err)
 				 "`burst %s text.txt`",
 				 ctx->cmd->name, word, ctx->cmd->name);
 	return status < 0 ? -1 : check_options(ctx, err);
+}
+
+int quick_to_listen(struct cmd_context *ctx, struct err *err)
+{
+	CLEANUP(free_text) char *path = NULL;
+	char dir[PATH_MAX];
+
+	if (!ctx->arg_count || opt_has(ctx, "config") || config_find(NULL, &path, NULL) != 0)
+		return 0;
+	if (!getcwd(dir, sizeof(dir)))
+		return err_set(err, ERR_LOCAL, "the current folder: %s", strerror(errno));
+	ctx->quick = quick_new(dir, NULL);
+	ctx->quick->text = xstrdup("job = { type = \"tts\"; engine = \"espeak\"; "
+				   "input = \"listen.jsonl\"; };\n");
+	return 0;
 }
 
 /* ---- the run's copy ---- */

@@ -8,7 +8,7 @@
 #include "cmd/show/output.h"
 #include "cmd/show/report.h"
 #include "decide.h"
-#include "jobs/calibrate/calibrate.h"
+#include "jobs/excerpt/excerpt.h"
 #include "jobs/warm/warm.h"
 #include "volume.h"
 #include "stages.h"
@@ -67,6 +67,11 @@ int launch_open_config_of(struct cmd_context *ctx, const struct run_row *row, st
 		return err_set(err, ERR_USAGE,
 			       "run %s measured an engine and has no files: `burst calibrate` "
 			       "measures it again, `burst cancel %s` releases its pod",
+			       row->id, row->id);
+	if (!strcmp(row->type, LISTEN))
+		return err_set(err, ERR_USAGE,
+			       "run %s rendered a sample: `burst listen` renders another, `burst "
+			       "cancel %s` releases its pod",
 			       row->id, row->id);
 	if (row->stage[0])
 		return stage_refuse(ctx, row, err);
@@ -166,9 +171,8 @@ static void suggest_resume(struct launch *l)
 	    !count)
 		return;
 	const struct run_row *run = &runs[0];
-	if (!strcmp(run->job, l->order.job) && run->status != RUN_DONE &&
-	    strcmp(run->type, CALIBRATE) && !run->detached &&
-	    !run_is_alive(&l->ctx->runs, run->id) &&
+	if (!strcmp(run->job, l->order.job) && run->status != RUN_DONE && !excerpt_is(run->type) &&
+	    !run->detached && !run_is_alive(&l->ctx->runs, run->id) &&
 	    has_segments_on_volume(l->ctx, run, volume, &alive))
 		log_line(LOG_WARN,
 			 "run %s of this job failed, and volume %s may hold segments that it "

@@ -159,6 +159,8 @@ static int open_and_check_config(struct cmd_context *ctx, struct err *err)
 	bool has_commit = ctx->cmd == &cmd_run || ctx->cmd == &cmd_plan;
 	if (has_commit && quick_from_words(ctx, err) < 0)
 		return -1;
+	if (ctx->cmd == &cmd_listen && quick_to_listen(ctx, err) < 0)
+		return -1;
 	if (ctx->quick) {
 		ask.file = ctx->quick->path;
 		ask.text = ctx->quick->text;

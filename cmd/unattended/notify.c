@@ -20,7 +20,7 @@
 #include "cmd/show/report.h"
 #include "commit_tree.h"
 #include "engine/pooled.h"
-#include "jobs/calibrate/calibrate.h"
+#include "jobs/excerpt/excerpt.h"
 #include "jobs/warm/warm.h"
 #include "net/http.h"
 #include "store/facts.h"
@@ -473,7 +473,7 @@ static void notify(struct cmd_context *ctx, const struct config *config, const s
  * success in filling a volume, measuring or keeping pods; but always if a pod may still bill. */
 static bool is_reported(const struct run_row *run, enum notify_event event)
 {
-	bool renders = strcmp(run->type, JOB_WARM) && strcmp(run->type, CALIBRATE) &&
+	bool renders = strcmp(run->type, JOB_WARM) && !excerpt_is(run->type) &&
 		       strcmp(run->type, KEEP_RUN);
 
 	if (event == NOTIFY_UNRELEASED)

@@ -539,7 +539,10 @@ int stages_add_costs(const struct runs *rs, struct run_row *run, int64_t now_ms,
 
 /* ---- find: finds the run that a config's path means, and says where a run's job is ---- */
 
-enum { ELSEWHERE_MOST = 3 };
+enum {
+	ELSEWHERE_MOST = 3,
+	NEWEST_MOST = 100, /* runs of a config that are looked through for the newest */
+};
 
 /* The next three set *out to the newest such run of the config: 1; 0: none; -1: *err is set. */
 static int newest_running(const struct runs *rs, const char *config, struct run_row *out,
@@ -580,16 +583,27 @@ static int newest_with_pods(const struct runs *rs, const char *config, struct ru
 	return found;
 }
 
-static int newest_of_any_state(const struct runs *rs, const char *config, struct run_row *out,
-			       struct err *err)
+static bool is_among(const char *type, const char *const *types)
+{
+	while (*types && strcmp(*types, type) != 0)
+		types++;
+	return *types;
+}
+
+static int newest_of_any_state(const struct runs *rs, const char *config, const char *const *except,
+			       struct run_row *out, struct err *err)
 {
 	struct run_row *runs = NULL, stage;
-	size_t count = 0;
+	size_t count = 0, at = 0;
 
-	if (store_runs(rs->store, config, false, 1, &runs, &count, err) < 0)
+	if (store_runs(rs->store, config, false, NEWEST_MOST, &runs, &count, err) < 0)
 		return -1;
+	while (at < count && is_among(runs[at].type, except))
+		at++;
+	if (at == count) /* only such runs: better one of them than none */
+		at = 0;
 	if (count)
-		*out = runs[0];
+		*out = runs[at];
 	free(runs);
 	if (!count)
 		return 0;
@@ -599,13 +613,14 @@ static int newest_of_any_state(const struct runs *rs, const char *config, struct
 	return found < 0 ? -1 : 1;
 }
 
-int runs_newest_of(const struct runs *rs, const char *config, struct run_row *out, struct err *err)
+int runs_newest_of(const struct runs *rs, const char *config, const char *const *except,
+		   struct run_row *out, struct err *err)
 {
 	int found = newest_running(rs, config, out, err);
 
 	if (found == 0)
 		found = newest_with_pods(rs, config, out, err);
-	return found ? found : newest_of_any_state(rs, config, out, err);
+	return found ? found : newest_of_any_state(rs, config, except, out, err);
 }
 
 char *run_place(const struct run_row *run)

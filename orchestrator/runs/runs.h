@@ -321,8 +321,10 @@ void run_set_ended(struct run_row *run, enum run_status status);
 /* ---- find: the run that a job's config means ---- */
 
 /* Among the runs of this config's path and their stages, takes the newest running one, else the
- * newest with pods that may bill, else the newest. 1: *out is set; 0: there is none; -1: *err. */
-int runs_newest_of(const struct runs *rs, const char *config, struct run_row *out, struct err *err);
+ * newest with pods that may bill, else the newest, if possible not of a type in `except` (NULL-
+ * terminated). 1: *out is set; 0: there is none; -1: *err. */
+int runs_newest_of(const struct runs *rs, const char *config, const char *const *except,
+		   struct run_row *out, struct err *err);
 /* There is none: ERR_USAGE, which lists what runs elsewhere, since those can be named. config:
  * NULL: the folder has none. Returns -1. */
 int runs_refuse_none(const struct runs *rs, const char *config, struct err *err);
