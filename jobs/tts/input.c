@@ -62,7 +62,9 @@ static int read_file(struct script *s, const char *path, const char *name, enum 
 	    file_kind_check_spoken(name, str_text(&text), text.len, is_known_extension(ext), err) <
 		    0)
 		return -1;
-	if (is_one_of(ext, "txt", "text"))
+	if (input_is_exported_table(str_text(&text), text.len))
+		input_read_table(s, source, str_text(&text), text.len, !strcasecmp(ext, "tsv"));
+	else if (is_one_of(ext, "txt", "text"))
 		input_read_text(s, source, str_text(&text), text.len, mode);
 	else if (is_one_of(ext, "jsonl", "ndjson"))
 		input_read_jsonl(s, source, str_text(&text), text.len);

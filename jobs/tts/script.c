@@ -64,6 +64,7 @@ void script_free(struct script *s)
 	free(s->chapters);
 	free(s->sources);
 	json_decref(s->ids);
+	json_decref(s->told);
 	*s = (struct script){0};
 }
 

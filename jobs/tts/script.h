@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "base/err.h"
+#include "base/section.h"
 #include "base/str.h"
 #include "job.h"
 
@@ -84,6 +85,9 @@ struct script {
 	char **sources;
 	size_t source_count, source_cap;
 	json_t *ids; /* id -> index */
+	/* job.columns: which columns of a table are for what; NULL: by their usual names */
+	const struct section *columns;
+	json_t *told; /* names of columns that were complained of */
 
 	const struct job_setup
 		*job_setup; /* decides which files of a folder may be read; NULL: all */
@@ -124,6 +128,9 @@ void input_read_text(struct script *s, const char *source, const char *bytes, si
 void input_read_jsonl(struct script *s, const char *source, const char *bytes, size_t len);
 void input_read_table(struct script *s, const char *source, const char *bytes, size_t len,
 		      bool tabs);
+/* Returns whether the text begins with Anki's "#separator:": then it is a table, whatever its
+ * file's name. */
+bool input_is_exported_table(const char *bytes, size_t len);
 void input_read_markdown(struct script *s, const char *source, const char *bytes, size_t len);
 
 /* Returns whether a normalised line of plain text begins a chapter: "# One", "CHAPTER ONE",
@@ -135,6 +142,10 @@ uint32_t heading_fold(uint32_t c);
 /* Appends the parts of the script that are not spoken, as in "2 code blocks, 1 footnote"; nothing
  * if there are none. */
 void script_tell_silent(const struct script *s, struct str *to);
+
+/* The value that a text looks like, of an engine's option: a number, a boolean, else a text.
+ * Returns a new reference. */
+json_t *script_option_value(const char *text);
 
 /* For the readers: keeps a source's name for messages. Returns the script's own copy. */
 const char *script_add_source(struct script *s, const char *name);

@@ -1,10 +1,191 @@
 /* table.c - reads objects: JSON lines, tables with a header, and id|text lines */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/jsonx.h"
+#include "base/section.h"
 #include "script.h"
+
+/* ---- columns ----
+ * What the columns of a table, or the keys of a JSON line, are for. */
+
+#define COLUMNS_MAX 64
+
+static const char *const text_names[] = {"text",      "sentence", "line",       "content",
+					 "dialogue",  "dialog",   "transcript", "transcription",
+					 "utterance", "phrase",   "paragraph",  NULL};
+static const char *const speaker_names[] = {"speaker", "speaker_name", "character",
+					    "actor",   "role",         NULL};
+static const char *const id_names[] = {"id", NULL};
+static const char *const voice_names[] = {"voice", NULL};
+static const char *const seed_names[] = {"seed", NULL};
+static const char *const options_names[] = {"options", NULL};
+
+/* The keys that add_object() reads: "=" tells them from the names of columns. The first of the
+ * usual names is that of the key, and wins. */
+static const struct column_use {
+	const char *key;
+	const char *const *usual;
+	bool configured; /* job.columns has a key of this name that holds a column's name */
+} uses[] = {
+	{"=text", text_names, true},   {"=id", id_names, true},
+	{"=voice", voice_names, true}, {"=speaker", speaker_names, true},
+	{"=seed", seed_names, false},  {"=options", options_names, false},
+};
+
+/* Names of columns that are written to change the sound, or its pauses. Columns of these names do
+ * nothing unless job.columns says so. */
+static const char *const sound_names[] = {
+	"speaker_id", "speed",  "rate",     "speaking_rate", "pitch",        "volume",
+	"emotion",    "style",  "tone",     "mood",          "accent",       "lang",
+	"language",   "locale", "ssml",     "prosody",       "instruct",     "instruction",
+	"emphasis",   "pause",  "pause_ms", "pause_after",   "pause_before", "break",
+	"gap",        "delay",  "phonemes", "ipa",           "exaggeration", "temperature",
+	"cfg_weight", NULL};
+
+/* Returns whether two names are the same, blanks at their ends and the case of letters aside. */
+static bool is_column(const char *name, const char *other)
+{
+	size_t len, other_len;
+
+	name += strspn(name, " \t");
+	other += strspn(other, " \t");
+	for (len = strlen(name); len && strchr(" \t", name[len - 1]);)
+		len--;
+	for (other_len = strlen(other); other_len && strchr(" \t", other[other_len - 1]);)
+		other_len--;
+	return len == other_len && !strncasecmp(name, other, len);
+}
+
+static bool is_among(const char *name, const char *const *list)
+{
+	for (; *list; list++)
+		if (is_column(name, *list))
+			return true;
+	return false;
+}
+
+/* Returns whether a list of job.columns has the name. */
+static bool is_listed(const struct script *s, const char *list, const char *name)
+{
+	for (size_t i = 0; s->columns && i < section_count(s->columns, list); i++)
+		if (is_column(name, section_item(s->columns, list, i)))
+			return true;
+	return false;
+}
+
+/* The column's name that job.columns gives for a use; NULL: none. */
+static const char *configured_name(const struct script *s, const struct column_use *use)
+{
+	const char *name =
+		s->columns && use->configured ? section_text(s->columns, use->key + 1) : NULL;
+
+	return name && *name ? name : NULL;
+}
+
+/* The first of the names that is used so; NULL: there is none. *rival: another one that could be
+ * meant, or NULL. */
+static const char *find_use(const struct script *s, const struct column_use *use,
+			    const char *const *names, size_t count, const char **rival)
+{
+	const char *want = configured_name(s, use), *found = NULL;
+
+	*rival = NULL;
+	for (size_t i = 0; i < count; i++) {
+		if (!want && is_listed(s, "keep", names[i]))
+			continue;
+		if (is_column(names[i], want ? want : use->key + 1)) {
+			*rival = NULL;
+			return names[i];
+		}
+		if (want || !is_among(names[i], use->usual))
+			continue;
+		if (!found)
+			found = names[i];
+		else if (!is_column(names[i], found))
+			*rival = names[i];
+	}
+	return found;
+}
+
+static void add_shown(struct str *to, const char *name)
+{
+	str_add(to, to->len ? ", \"" : "\"");
+	str_add_printable(to, name, strlen(name), 40);
+	str_addc(to, '"');
+}
+
+/* Complains about a name once for each file. */
+static void complain_once(struct script *s, const char *source, size_t line, const char *name,
+			  const char *fmt)
+{
+	CLEANUP(str_free) struct str shown = STR_INIT;
+	CLEANUP(free_text) char *key = xasprintf("%s\n%s", source, name);
+
+	if (!s->told)
+		s->told = json_object();
+	if (json_object_get(s->told, key))
+		return;
+	json_object_set_new(s->told, key, json_true());
+	add_shown(&shown, name);
+	script_complain(s, source, line, fmt, str_text(&shown));
+}
+
+/* What a column that is no use[] is for. */
+enum other_use { OTHER_EXTRA, OTHER_OPTION, OTHER_WRONG };
+
+/* Complains about a column that looks as if it should change the sound, and does not. */
+static enum other_use use_of_other(struct script *s, const char *source, size_t line,
+				   const char *name)
+{
+	if (is_listed(s, "options", name))
+		return OTHER_OPTION;
+	if (is_listed(s, "keep", name) || !is_among(name, sound_names))
+		return OTHER_EXTRA;
+	complain_once(s, source, line, name,
+		      "%s changes nothing: to pass it to the engine, name it in job.columns = { "
+		      "options = [...]; }; to copy it to the manifest alone, in keep = [...]");
+	return OTHER_WRONG;
+}
+
+/* Sets to[i] to the key of uses[] for each name, or to the name itself. Complains, and returns
+ * false, if two names could be meant or a configured one is missing. need_all: the names are a
+ * table's header, not the keys of one line. */
+static bool name_columns(struct script *s, const char *source, size_t line,
+			 const char *const *names, size_t count, bool need_all, const char **to)
+{
+	bool good = true;
+
+	for (size_t i = 0; i < count; i++)
+		to[i] = names[i];
+	for (size_t u = 0; u < ARRAY_LEN(uses); u++) {
+		const char *rival, *name = find_use(s, &uses[u], names, count, &rival);
+		const char *want = configured_name(s, &uses[u]);
+		if (rival) {
+			script_complain(s, source, line,
+					"\"%s\" and \"%s\" could both be the %s: choose with "
+					"job.columns = { %s = \"%s\"; }",
+					name, rival, uses[u].key + 1, uses[u].key + 1, name);
+			good = false;
+		}
+		if (!name && want && need_all) {
+			CLEANUP(str_free) struct str all = STR_INIT;
+			for (size_t i = 0; i < count; i++)
+				add_shown(&all, names[i]);
+			script_complain(s, source, line,
+					"job.columns.%s is \"%s\", and no column is called so; "
+					"there are %.200s",
+					uses[u].key + 1, want, str_text(&all));
+			good = false;
+		}
+		for (size_t i = 0; name && i < count; i++)
+			if (is_column(names[i], name))
+				to[i] = uses[u].key;
+	}
+	return good;
+}
 
 /* ---- an object: a line of JSON, or a row of a table ---- */
 
@@ -16,10 +197,10 @@ static bool take_text_of_key(struct script *s, const struct script_item *item, c
 
 	if (json_is_string(value))
 		*out = xstrdup(json_string_value(value));
-	else if (json_is_integer(value) && !strcmp(key, "id"))
+	else if (json_is_integer(value) && !strcmp(key, "=id"))
 		*out = xasprintf("%" JSON_INTEGER_FORMAT, json_integer_value(value));
 	else if (value && !json_is_null(value)) {
-		script_complain(s, item->source, item->line, "\"%s\" must be a text", key);
+		script_complain(s, item->source, item->line, "\"%s\" must be a text", key + 1);
 		return false;
 	}
 	return true;
@@ -28,7 +209,7 @@ static bool take_text_of_key(struct script *s, const struct script_item *item, c
 /* Returns false after a complaint. */
 static bool take_seed(struct script *s, struct script_item *item, const json_t *object)
 {
-	json_t *seed = json_object_get(object, "seed");
+	json_t *seed = json_object_get(object, "=seed");
 
 	item->has_seed = json_is_integer(seed);
 	item->seed = json_integer_value(seed);
@@ -44,10 +225,10 @@ static bool take_seed(struct script *s, struct script_item *item, const json_t *
 /* Sets item->options. Returns false after a complaint. */
 static bool take_options(struct script *s, struct script_item *item, const json_t *object)
 {
-	json_t *options = json_object_get(object, "options");
+	json_t *options = json_object_get(object, "=options");
 
 	if (json_is_object(options))
-		item->options = json_incref(options);
+		item->options = json_copy(options);
 	else if (options && !json_is_null(options)) {
 		script_complain(s, item->source, item->line,
 				"\"options\" must be an object, as in {\"speed\": 160}");
@@ -56,45 +237,93 @@ static bool take_options(struct script *s, struct script_item *item, const json_
 	return true;
 }
 
-/* Moves what burst does not know to item->extra; changes the object. */
-static void take_extra(struct script_item *item, json_t *object)
+json_t *script_option_value(const char *text)
 {
-	static const char *const ours[] = {"id", "text", "voice", "seed", "options"};
+	char *end;
+	long long whole = strtoll(text, &end, 10);
 
-	for (size_t i = 0; i < ARRAY_LEN(ours); i++)
-		json_object_del(object, ours[i]);
-	if (json_object_size(object))
-		item->extra = json_incref(object);
+	if (*text && !*end)
+		return json_integer(whole);
+	double number = strtod(text, &end);
+	if (*text && !*end && isfinite(number))
+		return json_real(number);
+	if (!strcmp(text, "true") || !strcmp(text, "false"))
+		return json_boolean(text[0] == 't');
+	return json_string(text);
 }
 
-/* Adds the item of a JSON line or a table's row, or complains. Changes the object. */
-static void add_object(struct script *s, const char *source, size_t line, json_t *object)
+/* Sets an option of the item by a column of its own; "options" of the line itself wins. */
+static void take_option(struct script_item *item, const char *name, json_t *value)
+{
+	if (json_is_null(value) || json_object_get(item->options, name))
+		return;
+	if (!item->options)
+		item->options = json_object();
+	if (json_is_string(value))
+		json_object_set_new(item->options, name,
+				    script_option_value(json_string_value(value)));
+	else
+		json_object_set(item->options, name, value);
+}
+
+static bool is_own_key(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(uses); i++)
+		if (!strcmp(uses[i].key, name))
+			return true;
+	return false;
+}
+
+/* Moves what burst does not know to the item's options or its extra. Returns false after a
+ * complaint. */
+static bool take_others(struct script *s, struct script_item *item, const json_t *object)
+{
+	bool good = true;
+	const char *name;
+	json_t *value;
+
+	json_object_foreach ((json_t *)object, name, value) {
+		if (is_own_key(name))
+			continue;
+		enum other_use use = use_of_other(s, item->source, item->line, name);
+		good &= use != OTHER_WRONG;
+		if (use == OTHER_OPTION)
+			take_option(item, name, value);
+		else if (!item->extra)
+			item->extra = json_pack("{s:O}", name, value);
+		else
+			json_object_set(item->extra, name, value);
+	}
+	return good;
+}
+
+/* Adds the item of an object whose keys are those of uses[] and others, or complains. */
+static void add_object(struct script *s, const char *source, size_t line, const json_t *object)
 {
 	struct script_item item = {
 		.source = source, .line = line, .chapter = -1, .border = BORDER_LINE};
-	json_t *text = json_incref(json_object_get(object, "text"));
+	const json_t *text = json_object_get(object, "=text");
+	CLEANUP(free_text) char *speaker = NULL;
 
 	if (!json_is_string(text)) {
 		script_complain(s, source, line,
 				text ? "\"text\" must be a text" : "there is no \"text\"");
-	} else if (take_text_of_key(s, &item, object, "id", &item.id) &&
-		   take_text_of_key(s, &item, object, "voice", &item.voice) &&
-		   take_seed(s, &item, object) && take_options(s, &item, object)) {
-		take_extra(&item, object);
+	} else if (take_text_of_key(s, &item, object, "=id", &item.id) &&
+		   take_text_of_key(s, &item, object, "=voice", &item.voice) &&
+		   take_text_of_key(s, &item, object, "=speaker", &speaker) &&
+		   take_seed(s, &item, object) && take_options(s, &item, object) &&
+		   take_others(s, &item, object)) {
 		script_add(s, &item, json_string_value(text), json_string_length(text));
 	}
 	free(item.id); /* script_add() has emptied the item if it took the fields */
 	free(item.voice);
 	json_decref(item.options);
 	json_decref(item.extra);
-	json_decref(text);
 }
 
 /* ---- table ----
  * Reads tables: CSV and TSV with a header (RFC 4180: quoted fields, newlines in them), and
  * `id|text` lines without one. */
-
-#define COLUMNS_MAX 64
 
 struct row {
 	struct str fields[COLUMNS_MAX];
@@ -214,47 +443,53 @@ static bool read_row(struct reader *r, struct row *row)
 	return true;
 }
 
+static bool is_blank_field(const struct str *field)
+{
+	return strspn(str_text(field), " \t") == field->len;
+}
+
+/* Returns whether a row has no content: spreadsheets export rows like ",,". */
 static bool is_empty_row(const struct row *row)
 {
-	return row->count == 1 && !row->fault &&
-	       strspn(str_text(&row->fields[0]), " \t") == row->fields[0].len;
+	for (size_t i = 0; i < row->count; i++)
+		if (!is_blank_field(&row->fields[i]))
+			return false;
+	return !row->fault;
 }
 
-/* Returns one of the names that burst knows, or the name itself. */
-static const char *column_name(const struct str *field)
+/* The names of a header's columns, and what they are for. */
+struct header {
+	struct row row;
+	const char *names[COLUMNS_MAX], *keys[COLUMNS_MAX];
+};
+
+static void list_names(struct header *h)
 {
-	static const char *const names[] = {"id", "text", "voice", "seed", "options"};
-	const char *name = str_text(field);
-	size_t skip = strspn(name, " \t"), len = strcspn(name + skip, " \t");
-
-	if (name[skip + len + strspn(name + skip + len, " \t")])
-		return name;
-	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		if (strlen(names[i]) == len && !strncasecmp(names[i], name + skip, len))
-			return names[i];
-	return name;
+	for (size_t i = 0; i < h->row.count; i++)
+		h->names[i] = str_text(&h->row.fields[i]);
 }
 
-static bool has_text_column(const struct row *header)
+static bool has_text_column(const struct script *s, const struct header *h)
 {
-	for (size_t i = 0; i < header->count; i++)
-		if (!strcmp(column_name(&header->fields[i]), "text"))
-			return true;
-	return false;
+	const char *rival;
+
+	return find_use(s, &uses[0], h->names, h->row.count, &rival) != NULL;
 }
 
-/* Reads the first row with each separator in turn until one yields a column "text", and keeps that
- * separator. Returns false, with r unchanged, if none does. */
-static bool read_header(struct reader *r, struct row *header, const char *separators)
+/* Reads the first row with each separator in turn until one yields a column for the text, and
+ * keeps that separator. Returns false, with r unchanged, if none does. */
+static bool read_header(const struct script *s, struct reader *r, struct header *h,
+			const char *separators)
 {
 	struct reader begin = *r;
 
 	for (const char *c = separators; *c; c++) {
 		*r = begin;
 		r->separator = *c;
-		while (read_row(r, header) && is_empty_row(header))
+		while (read_row(r, &h->row) && is_empty_row(&h->row))
 			;
-		if (!header->fault && has_text_column(header))
+		list_names(h);
+		if (!h->row.fault && has_text_column(s, h))
 			return true;
 	}
 	*r = begin;
@@ -269,53 +504,75 @@ static json_t *cell_value(const char *name, const struct str *field)
 	json_t *value = NULL;
 	char *end;
 
-	if (!strcmp(name, "options"))
+	if (!strcmp(name, "=options"))
 		value = json_loads(text, 0, NULL);
-	if (!strcmp(name, "seed")) {
+	if (!strcmp(name, "=seed")) {
 		long long seed = strtoll(text, &end, 10);
 		value = *end ? NULL : json_integer(seed);
 	}
 	if (value)
 		return value;
 	/* script_add() reports an id, text or voice that is not UTF-8 */
-	return !strcmp(name, "id") || !strcmp(name, "text") || !strcmp(name, "voice")
-		       ? json_stringn_nocheck(text, field->len)
-		       : json_string(text);
+	return is_own_key(name) ? json_stringn_nocheck(text, field->len) : json_string(text);
 }
 
 /* Adds a row as if it were a line of JSON. Of columns with one name, the first that is not empty
- * counts. */
-static void add_row(struct script *s, const char *source, const struct row *header,
+ * counts. A row may lack its last fields. */
+static void add_row(struct script *s, const char *source, const struct header *h,
 		    const struct row *row)
 {
-	CLEANUP(json_decref) json_t *object = json_object();
+	CLEANUP(json_decref) json_t *object = json_pack("{s:s}", "=text", "");
 
-	for (size_t i = 0; i < row->count; i++) {
-		const char *name = column_name(&header->fields[i]);
-		bool used = row->fields[i].len || !strcmp(name, "text");
-		if (used && name[0] && !json_object_get(object, name))
+	for (size_t i = 0; i < MIN(row->count, h->row.count); i++) {
+		const char *name = h->keys[i];
+		const json_t *other = json_object_get(object, name);
+		bool first = !other || (!strcmp(name, "=text") && !json_string_length(other));
+		if (row->fields[i].len && name[0] && first)
 			json_object_set_new(object, name, cell_value(name, &row->fields[i]));
 	}
 	add_object(s, source, row->line, object);
 }
 
+/* Returns whether a row has content behind the last column. */
+static bool is_too_long(const struct header *h, const struct row *row)
+{
+	for (size_t i = h->row.count; i < row->count; i++)
+		if (!is_blank_field(&row->fields[i]))
+			return true;
+	return false;
+}
+
 static void read_rows(struct script *s, const char *source, struct reader *r,
-		      const struct row *header, struct row *row)
+		      const struct header *h, struct row *row)
 {
 	while (read_row(r, row)) {
 		if (is_empty_row(row))
 			continue;
 		if (row->fault)
 			script_complain(s, source, row->line, "%s", row->fault);
-		else if (row->count != header->count)
+		else if (is_too_long(h, row))
 			script_complain(s, source, row->line,
 					"%zu fields where the header has %zu (a text with a "
 					"separator in it "
 					"must stand in quotes)",
-					row->count, header->count);
+					row->count, h->row.count);
 		else
-			add_row(s, source, header, row);
+			add_row(s, source, h, row);
 	}
+}
+
+/* Names the columns of the header and reads the rows below it. Of other columns, complains already
+ * here, at the header's line. */
+static void read_below_header(struct script *s, const char *source, struct reader *r,
+			      struct header *h, struct row *row)
+{
+	bool good = name_columns(s, source, h->row.line, h->names, h->row.count, true, h->keys);
+
+	for (size_t i = 0; good && i < h->row.count; i++)
+		if (h->names[i][0] && !is_own_key(h->keys[i]))
+			good = use_of_other(s, source, h->row.line, h->names[i]) != OTHER_WRONG;
+	if (good)
+		read_rows(s, source, r, h, row);
 }
 
 /* Returns the number of pipes a line if all lines have the same, 1 or 2, behind an id; else 0. */
@@ -356,31 +613,179 @@ static void read_piped(struct script *s, const char *source, struct reader *r, s
 	}
 }
 
+/* ---- lines above a table that say how it is written ---- */
+
+static const char *line_end(const struct reader *r)
+{
+	const char *newline = memchr(r->at, '\n', (size_t)(r->end - r->at));
+
+	return newline ? newline : r->end;
+}
+
+static void skip_directive(struct reader *r)
+{
+	skip_line(r);
+	r->at += r->at < r->end;
+	r->line++;
+}
+
+/* The separator that a word of Anki's "#separator:" names; 0: unknown. */
+static char separator_of(const char *word, size_t len)
+{
+	static const struct {
+		const char *word;
+		char separator;
+	} known[] = {{"tab", '\t'}, {"comma", ','}, {"semicolon", ';'},
+		     {"pipe", '|'}, {"colon", ':'}, {"space", ' '}};
+
+	while (len && (word[len - 1] == '\r' || word[len - 1] == '"'))
+		len--;
+	for (size_t i = 0; i < ARRAY_LEN(known); i++)
+		if (len == strlen(known[i].word) && !strncasecmp(known[i].word, word, len))
+			return known[i].separator;
+	return len == 1 ? *word : 0;
+}
+
+#define ANKI_SEPARATOR "#separator:"
+#define ANKI_COLUMNS   "#columns:"
+
+bool input_is_exported_table(const char *bytes, size_t len)
+{
+	return len > strlen(ANKI_SEPARATOR) &&
+	       !strncasecmp(bytes, ANKI_SEPARATOR, strlen(ANKI_SEPARATOR));
+}
+
+/* Gives the columns of a table without a header the names 1, 2, ... */
+static void number_columns(const struct reader *r, struct header *h)
+{
+	struct reader ahead = *r;
+	size_t count;
+
+	while (read_row(&ahead, &h->row) && is_empty_row(&h->row))
+		;
+	count = h->row.count;
+	h->row.line = r->line;
+	for (size_t i = 0; i < count; i++) {
+		str_reset(&h->row.fields[i]);
+		str_addf(&h->row.fields[i], "%zu", i + 1);
+	}
+	list_names(h);
+}
+
+/* Reads Anki's lines "#key:value" above a table, and its header. Anki writes no header but the line
+ * "#columns:". Returns false after a complaint. */
+static bool read_anki_header(struct script *s, const char *source, struct reader *r,
+			     struct header *h)
+{
+	size_t skip = strlen(ANKI_SEPARATOR);
+
+	r->separator = separator_of(r->at + skip, (size_t)(line_end(r) - r->at) - skip);
+	if (!r->separator) {
+		script_complain(s, source, r->line,
+				"the separator is unknown: tab, comma, semicolon, pipe, colon, "
+				"space, or the character itself");
+		return false;
+	}
+	for (skip_directive(r); r->at < r->end && *r->at == '#';) {
+		size_t len = (size_t)(line_end(r) - r->at), columns = strlen(ANKI_COLUMNS);
+		if (len > columns && !strncasecmp(r->at, ANKI_COLUMNS, columns)) {
+			struct reader names = *r;
+			names.at += columns;
+			names.end = line_end(r);
+			read_row(&names, &h->row);
+			list_names(h);
+		}
+		skip_directive(r);
+	}
+	if (!h->row.count)
+		number_columns(r, h);
+	if (has_text_column(s, h))
+		return true;
+	CLEANUP(str_free) struct str all = STR_INIT;
+	for (size_t i = 0; i < h->row.count; i++)
+		add_shown(&all, h->names[i]);
+	script_complain(s, source, 1,
+			"no column is called \"text\": name it in job.columns = { text = \"...\"; "
+			"}; there are %.200s",
+			str_text(&all));
+	return false;
+}
+
+/* Reads "sep=;" above a table, as spreadsheets write it. Returns the separators to try. */
+static const char *read_sep_line(struct reader *r, const char *usual, char own[2])
+{
+	const char *p = r->at;
+
+	p += p < r->end && *p == '"';
+	if (r->end - p < 5 || strncasecmp(p, "sep=", 4) != 0)
+		return usual;
+	own[0] = p[4];
+	own[1] = '\0';
+	skip_directive(r);
+	return own;
+}
+
+static void refuse_table(struct script *s, const char *source, bool tabs)
+{
+	const char c = tabs ? '\t' : ',';
+
+	script_complain(s, source, 1,
+			"no column is called \"text\": put a header line on top, as in "
+			"id%ctext%cvoice, or name the column in job.columns = { text = \"...\"; "
+			"}%s",
+			c, c, tabs ? "" : ", or write id|text lines");
+}
+
 void input_read_table(struct script *s, const char *source, const char *bytes, size_t len,
 		      bool tabs)
 {
 	struct reader r = {bytes, bytes + len, 1, '\t'};
-	struct row *header = xcalloc(1, sizeof(*header)), *row = xcalloc(1, sizeof(*row));
+	struct header *header = xcalloc(1, sizeof(*header));
+	struct row *row = xcalloc(1, sizeof(*row));
+	char own[2];
 
-	if (memchr(bytes, '\0', len))
+	if (memchr(bytes, '\0', len)) {
 		script_complain(s, source, 0, "there are NUL bytes in it: is it text?");
-	else if (read_header(&r, header, tabs ? "\t" : ",;|\t"))
-		read_rows(s, source, &r, header, row);
-	else if (!tabs && count_pipes(bytes, bytes + len))
-		read_piped(s, source, &r, row);
-	else if (len)
-		script_complain(s, source, 1,
-				"no column is called \"text\": put a header line on top, as in "
-				"id%ctext%cvoice%s",
-				tabs ? '\t' : ',', tabs ? '\t' : ',',
-				tabs ? "" : ", or write id|text lines");
-	row_free(header);
+	} else if (input_is_exported_table(bytes, len)) {
+		if (read_anki_header(s, source, &r, header))
+			read_below_header(s, source, &r, header, row);
+	} else {
+		const char *separators = read_sep_line(&r, tabs ? "\t" : ",;|\t", own);
+		if (read_header(s, &r, header, separators))
+			read_below_header(s, source, &r, header, row);
+		else if (!tabs && count_pipes(r.at, bytes + len))
+			read_piped(s, source, &r, row);
+		else if (len)
+			refuse_table(s, source, tabs);
+	}
+	row_free(&header->row);
 	row_free(row);
 	free(header);
 	free(row);
 }
 
 /* ---- JSON lines ---- */
+
+/* Adds the object of a line under the keys that add_object() reads. */
+static void add_line(struct script *s, const char *source, size_t line, json_t *object)
+{
+	const char *names[COLUMNS_MAX], *keys[COLUMNS_MAX], *name;
+	CLEANUP(json_decref) json_t *renamed = json_object();
+	size_t count = 0;
+	json_t *value;
+
+	if (json_object_size(object) > COLUMNS_MAX) {
+		script_complain(s, source, line, "more than %d keys", COLUMNS_MAX);
+		return;
+	}
+	json_object_foreach (object, name, value)
+		names[count++] = name;
+	if (!name_columns(s, source, line, names, count, false, keys))
+		return;
+	for (size_t i = 0; i < count; i++)
+		json_object_set(renamed, keys[i], json_object_get(object, names[i]));
+	add_object(s, source, line, renamed);
+}
 
 void input_read_jsonl(struct script *s, const char *source, const char *bytes, size_t len)
 {
@@ -403,6 +808,6 @@ void input_read_jsonl(struct script *s, const char *source, const char *bytes, s
 			script_complain(s, source, number, "%s", str_text(&clean));
 			continue;
 		}
-		add_object(s, source, number, object);
+		add_line(s, source, number, object);
 	}
 }

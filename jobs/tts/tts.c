@@ -1,7 +1,6 @@
 /* tts.c - jobs of type "tts": its keys, its config, script and voices, the tasks for the engine */
 #include "tts.h"
 
-#include <math.h>
 #include <regex.h>
 #include <stdlib.h>
 
@@ -91,6 +90,20 @@ static const struct option_spec estimate_options[] = {
 	{0},
 };
 
+static const struct option_spec columns_options[] = {
+	{"text", OPTION_TEXT, 0, NULL,
+	 "column of the text (absent: text, sentence, line and the like)"},
+	{"id", OPTION_TEXT, 0, NULL, "column that names the output (absent: id)"},
+	{"voice", OPTION_TEXT, 0, NULL, "column of the voice (absent: voice)"},
+	{"speaker", OPTION_TEXT, 0, NULL, "column of the speaker, whose voice job.speakers names"},
+	{"options", OPTION_TEXTS, 0, NULL,
+	 "columns that are options of the engine, as in [\"speed\"]"},
+	{"keep", OPTION_TEXTS, 0, NULL,
+	 "columns to copy to the manifest alone, though their names sound as if they changed the "
+	 "speech"},
+	{0},
+};
+
 static const struct option_spec tts_options[] = {
 	JOB_COMMON_OPTIONS,
 	{"engine", OPTION_TEXT, 0, "espeak",
@@ -100,6 +113,8 @@ static const struct option_spec tts_options[] = {
 	 "the script: .txt, .jsonl, .csv, .tsv, .md, or a folder of .txt"},
 	{"input_mode", OPTION_TEXT, 0, "auto",
 	 "how .txt is cut: lines, paragraphs, or auto (paragraphs if some have several lines)"},
+	{"columns", OPTION_GROUP, 0, NULL,
+	 "which columns of a table, or keys of .jsonl, are for what", columns_options},
 	{"lexicon", OPTION_PATH, 0, NULL,
 	 "pronunciations: a file with a word, a tab and what to say for it on each line"},
 	{"voice", OPTION_TEXT, 0, NULL, "voice of lines that name none"},
@@ -149,22 +164,6 @@ static int check_min_chars(const struct section *conf, struct err *err)
 		       section_where(conf, "min_chars"), most);
 }
 
-/* The value that the text looks like: a number, a boolean, else a text. Returns a new reference. */
-static json_t *parse_option_value(const char *text)
-{
-	char *end;
-	long long whole = strtoll(text, &end, 10);
-
-	if (*text && !*end)
-		return json_integer(whole);
-	double number = strtod(text, &end);
-	if (*text && !*end && isfinite(number))
-		return json_real(number);
-	if (!strcmp(text, "true") || !strcmp(text, "false"))
-		return json_boolean(text[0] == 't');
-	return json_string(text);
-}
-
 /* Returns burst's own engine, or NULL for the user's own worker or an unknown engine. */
 static const struct engine *find_own_engine(const struct section *conf)
 {
@@ -178,7 +177,7 @@ static int read_option(json_t *to, const struct section *conf, const char *item,
 	const struct engine *engine = find_own_engine(conf);
 	const char *equals = strchr(item, '=');
 	CLEANUP(free_text) char *name = equals ? xstrndup(item, (size_t)(equals - item)) : NULL;
-	json_t *value = equals && equals > item ? parse_option_value(equals + 1) : NULL;
+	json_t *value = equals && equals > item ? script_option_value(equals + 1) : NULL;
 
 	if (!value || json_object_set_new(to, name, value) < 0)
 		return err_set(err, ERR_CONFIG,
@@ -516,12 +515,14 @@ static int read_script(struct job *job, const struct job_setup *setup, struct er
 	job->script.check_options = check_line_options;
 	job->script.ctx = job;
 	job->script.job_setup = setup;
+	job->script.columns = section_has(conf, "columns") ? section_group(conf, "columns") : NULL;
 	CLEANUP(free_text) char *path = path_join(setup->base_dir ? setup->base_dir : ".", input);
 	if (script_load(&job->script, path, shown_path(path, setup->base_dir), mode, &job->limits,
 			err) < 0)
 		return -1;
 	job->script.ctx = NULL;
 	job->script.job_setup = NULL;
+	job->script.columns = NULL;
 	return segments_make(job, err);
 }
 

@@ -39,7 +39,7 @@ static const struct {
 	 "{\"id\":\"x\",\"text\":\"One\"}\n{\"id\":\"y\",\"text\":\"Two\",\"voice\":\"en\"}\n",
 	 "x:One|y:Two@en"},
 	{"lines with a text only, as Piper reads them", "a.jsonl",
-	 "{\"text\":\"One\"}\n\n{\"text\":\"Two\",\"speaker_id\":3}\n", "001:One|002:Two"},
+	 "{\"text\":\"One\"}\n\n{\"text\":\"Two\"}\n", "001:One|002:Two"},
 	{"ids that are numbers", "a.jsonl", "{\"id\":7,\"text\":\"One\"}", "7:One"},
 	{"null is as good as absent", "a.jsonl",
 	 "{\"id\":null,\"voice\":null,\"seed\":null,\"options\":null,\"text\":\"One\"}", "001:One"},
@@ -63,6 +63,21 @@ static const struct {
 	 "LJ001:Printing, then|LJ002:and now"},
 	{"LJSpeech in three columns", "a.csv", "LJ001|in 1455|in fourteen fifty-five\nLJ002|one|\n",
 	 "LJ001:in fourteen fifty-five|LJ002:one"},
+
+	{"rows without content", "a.csv", "id,text,voice\n1,One,\n,,\n , ,\n,,\n", "1:One"},
+	{"rows without their last fields", "a.csv", "id,text,voice,note\n1,One\n2,Two,de\n",
+	 "1:One|2:Two@de"},
+	{"rows with empty fields behind the last column", "a.csv", "id,text\n1,One,,\n", "1:One"},
+	{"a spreadsheet's line above the header", "a.csv", "sep=;\nid;text\n1;One, two\n",
+	 "1:One, two"},
+	{"the same with BOM and CRLF", "a.csv", BOM "sep=|\r\nid|text\r\n1|One\r\n", "1:One"},
+	{"a column with another usual name", "a.csv", "id,sentence\n1,One\n", "1:One"},
+	{"a column that is called text wins", "a.csv", "line,text\n7,One\n", "001:One"},
+	{"keys with other usual names", "a.jsonl", "{\"Sentence\":\"One\",\"ID\":\"x\"}\n",
+	 "x:One"},
+	{"Anki's export with columns", "a.txt",
+	 "#separator:tab\n#html:false\n#columns:Text\tBack\n\"One\ttwo\"\teins\nThree\tdrei\n",
+	 "001:One two|002:Three"},
 
 	{"chapters", "a.md",
 	 "# One\n\nThis is the first chapter.\n\n## Two ##\nThis is the second chapter.\n",
@@ -400,18 +415,38 @@ static const struct {
 
 	{"no header", "b.csv", "x,One\ny,Two\n",
 	 "b.csv:1: no column is called \"text\": put a header line on top, as in id,text,voice, or "
-	 "write id|text lines"},
+	 "name the column in job.columns = { text = \"...\"; }, or write id|text lines"},
 	{"pipes of two kinds", "b.csv", "x|One\ny|Two|three\n",
 	 "b.csv:1: no column is called \"text\": put a header line on top, as in id,text,voice, or "
-	 "write id|text lines"},
+	 "name the column in job.columns = { text = \"...\"; }, or write id|text lines"},
 	{"no header in TSV", "b.tsv", "x\tOne\n",
-	 "b.tsv:1: no column is called \"text\": put a header line on top, as in id\ttext\tvoice"},
+	 "b.tsv:1: no column is called \"text\": put a header line on top, as in id\ttext\tvoice, "
+	 "or "
+	 "name the column in job.columns = { text = \"...\"; }"},
 	{"too many fields", "b.csv", "id,text\nx,One, two\n",
 	 "b.csv:2: 3 fields where the header has 2 (a text with a separator in it must stand in "
 	 "quotes)"},
-	{"too few fields", "b.csv", "id,text\nx\n",
-	 "b.csv:2: 1 fields where the header has 2 (a text with a separator in it must stand in "
-	 "quotes)"},
+	{"a row without its text", "b.csv", "id,text\nx\n", "b.csv:2: the text is empty"},
+	{"two columns that could be the text", "b.csv", "id,sentence,content\n1,a,b\n",
+	 "b.csv:1: \"sentence\" and \"content\" could both be the text: choose with job.columns = "
+	 "{ "
+	 "text = \"sentence\"; }"},
+	{"the same in JSON lines", "b.jsonl", "{\"line\":\"a\",\"content\":\"b\"}\n",
+	 "b.jsonl:1: \"line\" and \"content\" could both be the text: choose with job.columns = { "
+	 "text = \"line\"; }"},
+	{"a column that would change the sound", "b.csv", "id,text,emotion\n1,a,sad\n2,b,sad\n",
+	 "b.csv:1: \"emotion\" changes nothing: to pass it to the engine, name it in job.columns = "
+	 "{ "
+	 "options = [...]; }; to copy it to the manifest alone, in keep = [...]"},
+	{"the same in JSON lines, once", "b.jsonl",
+	 "{\"text\":\"a\",\"speaker_id\":3}\n{\"text\":\"b\",\"speaker_id\":4}\n",
+	 "b.jsonl:1: \"speaker_id\" changes nothing: to pass it to the engine, name it in "
+	 "job.columns "
+	 "= { options = [...]; }; to copy it to the manifest alone, in keep = [...]"},
+	{"Anki's export without a choice", "b.txt", "#separator:tab\nOne\teins\n",
+	 "b.txt:1: no column is called \"text\": name it in job.columns = { text = \"...\"; }; "
+	 "there "
+	 "are \"1\", \"2\""},
 	{"a quote that is never closed", "b.csv", "id,text\nx,\"One\ny,Two\n",
 	 "b.csv:2: a quote is opened and never closed"},
 	{"text behind a quote", "b.csv", "id,text\nx,\"One\" two\n",
@@ -514,10 +549,9 @@ static void extras_are_kept(void **state)
 
 	(void)state;
 	put_text("e.jsonl",
-		 "{\"text\":\"a\",\"speaker\":\"anna\",\"seed\":5,\"options\":{\"speed\":90}}\n");
+		 "{\"text\":\"a\",\"image\":\"anna\",\"seed\":5,\"options\":{\"speed\":90}}\n");
 	assert_int_equal(load("e.jsonl", INPUT_AUTO, &s, NULL), 0);
-	assert_string_equal(json_string_value(json_object_get(s.items[0].extra, "speaker")),
-			    "anna");
+	assert_string_equal(json_string_value(json_object_get(s.items[0].extra, "image")), "anna");
 	assert_int_equal(json_object_size(s.items[0].extra), 1);
 	assert_true(s.items[0].has_seed && s.items[0].seed == 5);
 	assert_int_equal(json_integer_value(json_object_get(s.items[0].options, "speed")), 90);
