@@ -251,7 +251,7 @@ SERVES_ONE = {
     "jobs/agent/serve.c": "the pod's loop; main.c chooses between it and short commands",
     "jobs/agent/volume.c": "commands that fill, list and free a volume, without the loop",
     "jobs/command/size.c": "measures the input in the user's files; command.c has the job",
-    "jobs/tts/table.c": "the reader of objects and tables; input.c chooses the reader of a file",
+    "jobs/tts/plain.c": "the reader of plain text; input.c chooses the reader of a file",
     "orchestrator/plan/joint_exact.c": "the plan of a few jobs, by every partition; joint.c chooses between it and the search",
     "orchestrator/plan/joint_many.c": "the search for the plan of many jobs",
     "providers/kubernetes/check.c": "the findings and the Role of `burst doctor`, apart from what rents",

@@ -30,6 +30,8 @@ static json_t *line_of_segment(const struct job *job, size_t index,
 	json_object_set_new(line, "sample_rate", json_integer(result->sample_rate));
 	json_object_set_new(line, "engine", json_string(job->engine_name));
 	json_object_set_new(line, "voice", json_string(spoken->voice ? spoken->voice : ""));
+	if (item->speaker)
+		json_object_set_new(line, "speaker", json_string(item->speaker));
 	manifest_add_result(line, result);
 	if (strcmp(item->id, segment->id))
 		json_object_set_new(line, "item", json_string(item->id));

@@ -439,6 +439,21 @@ static void add_item(struct reader *r, const char *bytes, size_t len, size_t lin
 	script_add(r->script, &item, str_text(&text), text.len);
 }
 
+/* Adds a text as one item, or one for each speaker: the label of a speaker begins a line. */
+static void add_speech(struct reader *r, const char *bytes, size_t len, enum part part)
+{
+	const char *end = bytes + len, *next;
+	size_t line = r->began;
+
+	while (part == PART_TEXT &&
+	       (next = speakers_next(r->script->speakers, bytes, (size_t)(end - bytes)))) {
+		add_item(r, bytes, (size_t)(next - bytes), line, part);
+		for (; bytes < next; bytes++)
+			line += *bytes == '\n';
+	}
+	add_item(r, bytes, (size_t)(end - bytes), line, part);
+}
+
 /* Adds a tag that md4c delivered in several texts. */
 static void flush_tag(struct reader *r)
 {
@@ -452,7 +467,7 @@ static void flush_tag(struct reader *r)
 static void flush_item(struct reader *r, enum part part)
 {
 	flush_tag(r);
-	add_item(r, str_text(&r->text), r->text.len, r->began, part);
+	add_speech(r, str_text(&r->text), r->text.len, part);
 	str_reset(&r->text);
 	r->began = 0;
 	r->pending_comma = false;
@@ -561,9 +576,9 @@ static int on_text(MD_TEXTTYPE type, const MD_CHAR *p, MD_SIZE len, void *ctx)
 		markup_add_entity(&r->text, p, len);
 		break;
 	case MD_TEXT_HTML: str_addn(&r->tag, p, len); break;
-	case MD_TEXT_NULLCHAR:
+	case MD_TEXT_NULLCHAR: str_addc(&r->text, ' '); break;
 	case MD_TEXT_BR:
-	case MD_TEXT_SOFTBR: str_addc(&r->text, ' '); break;
+	case MD_TEXT_SOFTBR: str_addc(&r->text, '\n'); break;
 	}
 	return 0;
 }

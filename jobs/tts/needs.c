@@ -288,6 +288,15 @@ static int check_room(const struct job *job, const struct sound_size *size, stru
 	return 0;
 }
 
+static void note_labels(const struct job *job, struct str *notes)
+{
+	CLEANUP(str_free) struct str labels = STR_INIT;
+
+	script_tell_labels(&job->script, &labels);
+	if (labels.len)
+		str_addf(notes, "%s\n", str_text(&labels));
+}
+
 int tts_foresee(struct job *job, const struct segment_result *results, struct str *notes,
 		struct err *err)
 {
@@ -295,6 +304,7 @@ int tts_foresee(struct job *job, const struct segment_result *results, struct st
 
 	if (size.open_s <= 0)
 		return 0;
+	note_labels(job, notes);
 	note_mixed_rates(job, notes);
 	if (job->join) {
 		note_missing_ffmpeg(job, notes);

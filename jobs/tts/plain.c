@@ -281,12 +281,25 @@ static size_t add_heading(struct writer *w, size_t i)
 	return 1 + (underlined || title);
 }
 
+/* Returns whether a line begins like a speaker's label, in a script that has speakers. */
+static bool begins_speech(const struct script *s, const char *line, size_t len)
+{
+	const struct speaker *who;
+	const char *name;
+	size_t name_len;
+
+	return s->speakers && s->speakers->count &&
+	       (speakers_label(s->speakers, line, len, &who) ||
+		speakers_guess(line, len, &name, &name_len));
+}
+
 /* Returns whether line i continues the line before. */
 static bool continues(const struct writer *w, size_t i)
 {
 	const struct line *l = &w->lines.list[i];
 
-	if (!w->text.len || w->mode == INPUT_LINES || l[-1].kind != LINE_TEXT)
+	if (!w->text.len || w->mode == INPUT_LINES || l[-1].kind != LINE_TEXT ||
+	    begins_speech(w->script, l->text, l->len))
 		return false;
 	return w->mode == INPUT_PARAGRAPHS || goes_on(&w->lines, l - 1, l);
 }

@@ -47,6 +47,7 @@ static void free_item(struct script_item *item)
 	free(item->id);
 	free(item->text);
 	free(item->voice);
+	free(item->speaker);
 	json_decref(item->options);
 	json_decref(item->extra);
 	*item = (struct script_item){0};
@@ -65,6 +66,7 @@ void script_free(struct script *s)
 	free(s->sources);
 	json_decref(s->ids);
 	json_decref(s->told);
+	json_decref(s->labels);
 	*s = (struct script){0};
 }
 
@@ -211,6 +213,119 @@ static bool set_text(struct script *s, struct script_item *item, const char *raw
 	return speaks;
 }
 
+void script_complain_once(struct script *s, const char *source, size_t line, const char *name,
+			  const char *fmt)
+{
+	CLEANUP(str_free) struct str shown = STR_INIT;
+	CLEANUP(free_text) char *key = xasprintf("%s\n%s", source, name);
+
+	if (!s->told)
+		s->told = json_object();
+	if (json_object_get(s->told, key))
+		return;
+	json_object_set_new(s->told, key, json_true());
+	str_addc(&shown, '"');
+	str_add_printable(&shown, name, strlen(name), 40);
+	str_addc(&shown, '"');
+	script_complain(s, source, line, fmt, str_text(&shown));
+}
+
+/* Counts a text that begins like a speaker's label. */
+static void count_label(struct script *s, const struct script_item *item)
+{
+	const char *name;
+	size_t len;
+
+	if (item->heading || !speakers_guess(item->text, strlen(item->text), &name, &len))
+		return;
+	CLEANUP(free_text) char *key = xstrndup(name, len);
+	if (!s->labels)
+		s->labels = json_object();
+	json_int_t seen = json_integer_value(json_object_get(s->labels, key));
+	json_object_set_new(s->labels, key, json_integer(seen + 1));
+	s->labelled++;
+}
+
+/* Sets item->speaker by the label of its text, and removes the label. Returns false after a
+ * complaint: job.speakers lacks the speaker, or the label has no text. */
+static bool take_label(struct script *s, struct script_item *item)
+{
+	const struct speaker *who;
+	const char *name;
+	size_t len = strlen(item->text), name_len;
+	size_t label = speakers_label(s->speakers, item->text, len, &who);
+
+	if (!label && s->speakers->count && speakers_guess(item->text, len, &name, &name_len)) {
+		CLEANUP(free_text) char *unknown = xstrndup(name, name_len);
+		script_complain_once(
+			s, item->source, item->line, unknown,
+			"%s reads like a speaker's label: give it a voice in "
+			"job.speakers, as in \"NAME=VOICE\", or list \"NAME\" alone to "
+			"speak it");
+		return false;
+	}
+	if (!label || !who->voice)
+		return true;
+	if (label >= len) {
+		script_complain(s, item->source, item->line, "nothing follows the label \"%s\"",
+				item->text);
+		return false;
+	}
+	item->speaker = xstrdup(who->name);
+	memmove(item->text, item->text + label, len - label + 1);
+	return true;
+}
+
+/* Sets the item's voice by who speaks. A voice of its own wins. Returns false after a complaint. */
+static bool take_speaker(struct script *s, struct script_item *item)
+{
+	const struct speaker *named =
+		item->voice ? speakers_find(s->speakers, item->voice, strlen(item->voice)) : NULL;
+
+	if (!s->speakers && !item->speaker)
+		count_label(s, item);
+	if (s->speakers && !item->speaker && !item->heading && !take_label(s, item))
+		return false;
+	if (named && named->voice) {
+		free(item->voice);
+		item->voice = xstrdup(named->voice);
+	}
+	if (item->voice || !item->speaker)
+		return true;
+	const struct speaker *who =
+		speakers_find(s->speakers, item->speaker, strlen(item->speaker));
+	if (who && who->voice) {
+		item->voice = xstrdup(who->voice);
+		return true;
+	}
+	script_complain_once(
+		s, item->source, item->line, item->speaker,
+		"speaker %s has no voice: set job.speakers = [\"NAME=VOICE\", ...], or "
+		"job.columns = { keep = [\"speaker\"]; } to speak all in one voice");
+	return false;
+}
+
+enum { LABELS_LEAST = 2, LABELS_SHOWN = 4 };
+
+void script_tell_labels(const struct script *s, struct str *to)
+{
+	CLEANUP(str_free) struct str some = STR_INIT;
+	size_t shown = 0;
+	const char *name;
+	json_t *seen;
+
+	if (s->labelled < LABELS_LEAST || s->labelled * 2 < s->count)
+		return;
+	json_object_foreach (s->labels, name, seen)
+		if (shown++ < LABELS_SHOWN)
+			str_addf(&some, "%s\"%s:\"", some.len ? ", " : "", name);
+	str_addf(to,
+		 "%zu of %zu texts begin like a speaker's label (%s%s), and the label is spoken: "
+		 "give "
+		 "each a voice with job.speakers = [\"NAME=VOICE\", ...], or set job.speakers = []",
+		 s->labelled, s->count, str_text(&some), shown > LABELS_SHOWN ? ", ..." : "");
+}
+
 void script_border(struct script *s, enum border border)
 {
 	s->border = MAX(s->border, border);
@@ -242,6 +357,14 @@ void script_add(struct script *s, struct script_item *item, const char *raw, siz
 		return;
 	}
 	bool good = set_text(s, item, raw, len);
+	good = good && take_speaker(s, item);
+	if (good && speakers_next(s->speakers, raw, len)) {
+		script_complain(
+			s, item->source, item->line,
+			"another speaker's label stands in this text: give it a line or row "
+			"of its own");
+		good = false;
+	}
 	good = check_voice(s, item) && good;
 	good = check_options(s, item) && good;
 	/* only a kept item may claim an id: a dropped item's index goes to the next one */
@@ -278,6 +401,7 @@ static bool may_merge(const struct script_item *a, const struct script_item *b,
 {
 	return a->listed && b->listed && b->border <= BORDER_LINE && b->before_s == 0 &&
 	       !strcmp(a->voice ? a->voice : "", b->voice ? b->voice : "") &&
+	       !strcmp(a->speaker ? a->speaker : "", b->speaker ? b->speaker : "") &&
 	       split_chars(a->text, strlen(a->text)) + strlen(separator_behind(a)) +
 			       split_chars(b->text, strlen(b->text)) <=
 		       limits->max_chars;

@@ -64,6 +64,7 @@ struct script_item {
 	char *id;        /* NULL until burst makes one */
 	char *text;      /* normalised, never empty */
 	char *voice;     /* NULL: the job's */
+	char *speaker;   /* who speaks, by a column or a label; NULL: unknown */
 	json_t *options; /* object or NULL: passed to the engine; overrides the job's options */
 	json_t *extra;   /* object or NULL: unknown keys, copied to the manifest */
 	bool has_seed;
@@ -87,7 +88,10 @@ struct script {
 	json_t *ids; /* id -> index */
 	/* job.columns: which columns of a table are for what; NULL: by their usual names */
 	const struct section *columns;
-	json_t *told; /* names of columns that were complained of */
+	json_t *told;                    /* names of columns and speakers that were complained of */
+	const struct speakers *speakers; /* job.speakers; NULL: the key is absent */
+	json_t *labels; /* without speakers: name -> how often a text begins like its label */
+	size_t labelled;
 
 	const struct job_setup
 		*job_setup; /* decides which files of a folder may be read; NULL: all */
@@ -147,6 +151,13 @@ void script_tell_silent(const struct script *s, struct str *to);
  * Returns a new reference. */
 json_t *script_option_value(const char *text);
 
+/* Appends that texts begin with speakers' labels, if most of them do and nothing says whose voice
+ * they have. */
+void script_tell_labels(const struct script *s, struct str *to);
+/* For the readers: complains about a name once for each source; fmt has a "%s" for it in quotes. */
+void script_complain_once(struct script *s, const char *source, size_t line, const char *name,
+			  const char *fmt);
+
 /* For the readers: keeps a source's name for messages. Returns the script's own copy. */
 const char *script_add_source(struct script *s, const char *name);
 /* For the readers: reports a mistake; line 0: of the whole source. */
@@ -178,6 +189,36 @@ static inline void script_free_cleanup(struct script *s)
 {
 	script_free(s);
 }
+
+/* ---- speakers ----
+ * Who speaks a text: "Alice: Hello" and "[Alice] Hello", by the map of job.speakers. Pure. */
+
+struct speaker {
+	char *name;
+	char *voice; /* NULL: it is no speaker, and its label is spoken */
+};
+
+struct speakers {
+	struct speaker *list;
+	size_t count, cap;
+};
+
+/* Adds "NAME=VOICE", or "NAME". ERR_CONFIG: there is no name, or it is there already. */
+int speakers_add(struct speakers *s, const char *pair, struct err *err);
+void speakers_free(struct speakers *s);
+/* Finds a speaker by name, whatever the case of its ASCII letters. s NULL: there are none. */
+const struct speaker *speakers_find(const struct speakers *s, const char *name, size_t len);
+/* The length of the label of a known speaker at the start of a text, with the blanks behind it; 0:
+ * there is none. */
+size_t speakers_label(const struct speakers *s, const char *text, size_t len,
+		      const struct speaker **who);
+/* The length of what looks like the label of any speaker at the start of a text; 0: nothing does.
+ */
+size_t speakers_guess(const char *text, size_t len, const char **name, size_t *name_len);
+
+/* Returns the start of the first line but the first that begins like a speaker's label, or NULL;
+ * NULL also if there are no speakers. */
+const char *speakers_next(const struct speakers *s, const char *text, size_t len);
 
 /* ---- lexicon ----
  * Replaces words by their spoken form, from a file of "word<TAB>spoken as" lines.

@@ -142,6 +142,7 @@ struct job {
 	struct split_limits limits;
 	const struct job_setup
 		*loading; /* borrowed while the job is loaded; NULL: all may be read */
+	struct speakers speakers;
 	struct script script;
 	struct lexicon *lexicon; /* NULL: none */
 	struct samples samples;

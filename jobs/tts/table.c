@@ -117,22 +117,6 @@ static void add_shown(struct str *to, const char *name)
 	str_addc(to, '"');
 }
 
-/* Complains about a name once for each file. */
-static void complain_once(struct script *s, const char *source, size_t line, const char *name,
-			  const char *fmt)
-{
-	CLEANUP(str_free) struct str shown = STR_INIT;
-	CLEANUP(free_text) char *key = xasprintf("%s\n%s", source, name);
-
-	if (!s->told)
-		s->told = json_object();
-	if (json_object_get(s->told, key))
-		return;
-	json_object_set_new(s->told, key, json_true());
-	add_shown(&shown, name);
-	script_complain(s, source, line, fmt, str_text(&shown));
-}
-
 /* What a column that is no use[] is for. */
 enum other_use { OTHER_EXTRA, OTHER_OPTION, OTHER_WRONG };
 
@@ -144,9 +128,10 @@ static enum other_use use_of_other(struct script *s, const char *source, size_t 
 		return OTHER_OPTION;
 	if (is_listed(s, "keep", name) || !is_among(name, sound_names))
 		return OTHER_EXTRA;
-	complain_once(s, source, line, name,
-		      "%s changes nothing: to pass it to the engine, name it in job.columns = { "
-		      "options = [...]; }; to copy it to the manifest alone, in keep = [...]");
+	script_complain_once(
+		s, source, line, name,
+		"%s changes nothing: to pass it to the engine, name it in job.columns = { "
+		"options = [...]; }; to copy it to the manifest alone, in keep = [...]");
 	return OTHER_WRONG;
 }
 
@@ -303,20 +288,20 @@ static void add_object(struct script *s, const char *source, size_t line, const 
 	struct script_item item = {
 		.source = source, .line = line, .chapter = -1, .border = BORDER_LINE};
 	const json_t *text = json_object_get(object, "=text");
-	CLEANUP(free_text) char *speaker = NULL;
 
 	if (!json_is_string(text)) {
 		script_complain(s, source, line,
 				text ? "\"text\" must be a text" : "there is no \"text\"");
 	} else if (take_text_of_key(s, &item, object, "=id", &item.id) &&
 		   take_text_of_key(s, &item, object, "=voice", &item.voice) &&
-		   take_text_of_key(s, &item, object, "=speaker", &speaker) &&
+		   take_text_of_key(s, &item, object, "=speaker", &item.speaker) &&
 		   take_seed(s, &item, object) && take_options(s, &item, object) &&
 		   take_others(s, &item, object)) {
 		script_add(s, &item, json_string_value(text), json_string_length(text));
 	}
 	free(item.id); /* script_add() has emptied the item if it took the fields */
 	free(item.voice);
+	free(item.speaker);
 	json_decref(item.options);
 	json_decref(item.extra);
 }

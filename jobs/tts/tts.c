@@ -118,6 +118,9 @@ static const struct option_spec tts_options[] = {
 	{"lexicon", OPTION_PATH, 0, NULL,
 	 "pronunciations: a file with a word, a tab and what to say for it on each line"},
 	{"voice", OPTION_TEXT, 0, NULL, "voice of lines that name none"},
+	{"speakers", OPTION_TEXTS, 0, NULL,
+	 "whose voice is whose, as in [\"Alice=VOICE\"]: by a column, or by \"Alice: ...\" and "
+	 "\"[Alice] ...\" in the text, where \"Note\" alone is spoken; []: there are no speakers"},
 	{"voices", OPTION_PATH, 0, NULL,
 	 "folder of voice samples: NAME.wav (flac, mp3, m4a, ogg with ffmpeg) is the voice NAME; "
 	 "NAME.txt its words, for qwen3-clone"},
@@ -306,6 +309,7 @@ static void tts_free(struct job *job)
 	samples_free(&job->samples);
 	script_free(&job->script);
 	lexicon_free(job->lexicon);
+	speakers_free(&job->speakers);
 	habits_free(job->habits);
 	join_meter_free(job->join_as.meter);
 	json_decref(job->options);
@@ -425,6 +429,29 @@ static int read_voice(struct job *job, const struct section *conf, struct err *e
 	if (section_has(conf, "voice") && job->voice &&
 	    segments_check_voice(job, job->voice, &why) < 0)
 		return err_set(err, ERR_CONFIG, "%s: %s", section_where(conf, "voice"), why.msg);
+	return 0;
+}
+
+/* Reads job.speakers, and sets script.speakers if the key is there. */
+static int read_speakers(struct job *job, const struct section *conf, struct mistakes *m,
+			 struct err *err)
+{
+	if (!section_has(conf, "speakers"))
+		return 0;
+	for (size_t i = 0; i < section_count(conf, "speakers"); i++) {
+		struct speakers *all = &job->speakers;
+		struct err why = {0};
+		int result = speakers_add(all, section_item(conf, "speakers", i), &why);
+		const char *voice = all->list[all->count - 1].voice;
+		if (result == 0 && voice)
+			result = segments_check_voice(job, voice, &why);
+		if (result < 0)
+			err_set(err, ERR_CONFIG, "%s: %s", section_where(conf, "speakers"),
+				why.msg);
+		if (result < 0 && mistakes_note(m, NULL, err) < 0)
+			return -1;
+	}
+	job->script.speakers = &job->speakers;
 	return 0;
 }
 
@@ -644,6 +671,8 @@ static int read_job(struct job *job, const struct job_setup *setup, struct err *
 	job->seed = section_int(conf, "seed");
 	job->loading = setup;
 	if (read_voice(job, conf, err) < 0 && mistakes_note(m, NULL, err) < 0)
+		return -1;
+	if (read_speakers(job, conf, m, err) < 0)
 		return -1;
 	if (read_mirror(job, setup, err) < 0 && mistakes_note(m, NULL, err) < 0)
 		return -1;

@@ -29,6 +29,7 @@ inputs() { # what configs of the pages name as input
 	cp script.jsonl quiz.jsonl
 	printf 'One line.\nAnother line.\n' | tee notes.txt >lines.txt
 	printf 'Thoth\ttote\n' >words.tsv
+	printf 'key,Front,Back,speed,emotion\nx,One,eins,160,glad\n' >cards.csv
 	mkdir -p voices
 }
 

@@ -1,4 +1,4 @@
-/* test_tts_table.c - what the columns of a table are for. */
+/* test_tts_table.c - what the columns of a table are for, and who speaks. */
 #include "tts_helpers.h"
 
 #include "base/section.h"
@@ -90,10 +90,121 @@ static void columns_are_chosen(void **state)
 	}
 }
 
+/* Scripts with the speakers of this list; what is said by whom, or the mistake. */
+static const struct {
+	const char *what, *name, *bytes, *want;
+} plays[] = {
+	{"labels", "p.txt", "Alice: Hello, Bob.\nBOB: Hi.\n[Bob] And bye\nHe left.\n",
+	 "Hello, Bob.@en-us(Alice)|Hi.@de(Bob)|And bye@de(Bob)|He left."},
+	{"a label of several words, with a wide colon", "p.txt",
+	 "Mr. Smith: Hello\n旁白：Hello again\n", "Hello@fr(Mr. Smith)|Hello again@zh(旁白)"},
+	{"a label that is spoken", "p.txt", "Note: Hello\nAlice: Hi\n",
+	 "Note: Hello|Hi@en-us(Alice)"},
+	{"what is no label", "p.txt", "At 10:30 he said: no\nalas: no\nSee http://x\nBob:no\n",
+	 "At 10:30 he said: no|alas: no|See http://x|Bob:no"},
+	{"labels within a paragraph", "p.txt", "Alice: One\nline.\nBob: Two.\n\nThree\nlines.\n",
+	 "One line.@en-us(Alice)|Two.@de(Bob)|Three lines."},
+	{"labels in Markdown", "p.md", "**Alice:** One\nline.\n*Bob*: Two.\n\n# Bob: Three\n",
+	 "One line.@en-us(Alice)|Two.@de(Bob)|Bob: Three"},
+	{"a column", "p.csv", "id,speaker,text\n1,alice,One\n2,Bob,Two\n3,,Three\n",
+	 "One@en-us(alice)|Two@de(Bob)|Three"},
+	{"a row's own voice", "p.jsonl",
+	 "{\"text\":\"One\",\"character\":\"Alice\",\"voice\":\"sv\"}\n{\"text\":\"Two\",\"voice\":"
+	 "\"Bob\"}\n",
+	 "One@sv(Alice)|Two@de"},
+	{"a label that nobody knows", "p.txt", "Alice: One\nCarol: Two\nCarol: Three\n",
+	 "p.txt:2: \"Carol\" reads like a speaker's label: give it a voice in job.speakers, as in "
+	 "\"NAME=VOICE\", or list \"NAME\" alone to speak it"},
+	{"a speaker that nobody knows", "p.csv", "speaker,text\nAlice,One\nCarol,Two\n",
+	 "p.csv:3: speaker \"Carol\" has no voice: set job.speakers = [\"NAME=VOICE\", ...], or "
+	 "job.columns = { keep = [\"speaker\"]; } to speak all in one voice"},
+	{"a label without a text", "p.txt", "Alice:\nOne\n",
+	 "p.txt:1: nothing follows the label \"Alice:\""},
+	{"two speakers in a row", "p.jsonl", "{\"text\":\"Alice: One\\nBob: Two\"}\n",
+	 "p.jsonl:1: another speaker's label stands in this text: give it a line or row of its "
+	 "own"},
+};
+
+static void show_voices(struct str *to, const struct script *s)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		const struct script_item *item = &s->items[i];
+		str_addf(to, "%s%s", i ? "|" : "", item->text);
+		if (item->voice)
+			str_addf(to, "@%s", item->voice);
+		if (item->speaker)
+			str_addf(to, "(%s)", item->speaker);
+	}
+}
+
+static void speakers_have_voices(void **state)
+{
+	static const char *const pairs[] = {"Alice=en-us", " Bob = de ", "Mr. Smith=fr", "旁白=zh",
+					    "Note"};
+	struct speakers speakers = {0};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(pairs); i++)
+		assert_int_equal(speakers_add(&speakers, pairs[i], NULL), 0);
+	for (size_t i = 0; i < ARRAY_LEN(plays); i++) {
+		CLEANUP(script_free) struct script s = {.speakers = &speakers};
+		CLEANUP(str_free) struct str got = STR_INIT;
+		struct err err = {0};
+		put_text(plays[i].name, plays[i].bytes);
+		if (load(plays[i].name, &s, &err) < 0)
+			str_add(&got, err.msg);
+		else
+			show_voices(&got, &s);
+		if (strcmp(str_text(&got), plays[i].want) != 0)
+			fail_msg("%s: got \"%s\", want \"%s\"", plays[i].what, str_text(&got),
+				 plays[i].want);
+	}
+	speakers_free(&speakers);
+}
+
+static void speakers_are_checked(void **state)
+{
+	static const char *const wrong[] = {"", "=en", "Alice=", "a:b=en", "[x]=en", "ALICE=de"};
+	struct speakers speakers = {0};
+
+	(void)state;
+	assert_int_equal(speakers_add(&speakers, "Alice=en", NULL), 0);
+	for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+		struct err err = {0};
+		assert_int_equal(speakers_add(&speakers, wrong[i], &err), -1);
+		assert_true(starts_with(err.msg, "speakers: "));
+	}
+	speakers_free(&speakers);
+}
+
+/* Without job.speakers a label is spoken, and told. */
+static void labels_are_told(void **state)
+{
+	CLEANUP(str_free) struct str got = STR_INIT;
+	const struct speakers none = {0};
+
+	(void)state;
+	for (int given = 0; given < 2; given++) {
+		CLEANUP(script_free) struct script s = {.speakers = given ? &none : NULL};
+		put_text("l.txt", "Alice: One\nBob: Two\nHe left.\n");
+		assert_int_equal(load("l.txt", &s, NULL), 0);
+		assert_string_equal(s.items[0].text, "Alice: One");
+		script_tell_labels(&s, &got);
+	}
+	assert_string_equal(
+		str_text(&got),
+		"2 of 3 texts begin like a speaker's label (\"Alice:\", \"Bob:\"), and the "
+		"label is spoken: give each a voice with job.speakers = [\"NAME=VOICE\", "
+		"...], or set job.speakers = []");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(columns_are_chosen),
+		cmocka_unit_test(speakers_have_voices),
+		cmocka_unit_test(speakers_are_checked),
+		cmocka_unit_test(labels_are_told),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, drop_folder);

@@ -1,0 +1,66 @@
+#!/bin/bash
+# tables.sh - what spreadsheets export, and who speaks: rows and columns, speakers, ids with folders.
+. "$(dirname "$0")/lib.sh"
+
+refused() { # refused TEXT: `burst run` ends so, and says so
+	burst run
+	is "$STATUS" 2 "exit status ($(tail -n 2 err.txt))"
+	has err.txt "$1"
+}
+
+said() { # said WANT [DIR]: who says what in the manifest
+	is "$(jq -r '"\(.id) \(.voice)\(if .speaker then "/" + .speaker else "" end): \(.text)"' "${2:-out}/manifest.jsonl")" "$1" "what is said"
+}
+
+t_rows_of_spreadsheets() {
+	printf 'id,text,voice\n1,Hello there my friend,\n,,\n,,\n' >empty-rows.csv
+	printf 'id,text,voice,note\n1,Hello there my friend\n2,Hallo mein Freund,de\n' >short-rows.csv
+	burst run empty-rows.csv
+	is "$STATUS" 0 "run of empty rows ($(tail -n 2 err.txt))"
+	said '1 en: Hello there my friend' empty-rows-audio
+	burst run short-rows.csv
+	is "$STATUS" 0 "run of short rows ($(tail -n 2 err.txt))"
+	said '1 en: Hello there my friend
+2 de: Hallo mein Freund' short-rows-audio
+}
+
+t_speakers_of_a_text_and_a_table() {
+	printf 'Alice: Hello Bob, how are you today?\nBob: I am fine, thank you.\n' >play.txt
+	printf 'id,speaker,text\n1,alice,Hello Bob how are you today\n2,bob,I am fine thank you\n' >speakers.csv
+	INPUT=play.txt config
+	burst plan
+	is "$STATUS" 0 "plan ($(tail -n 2 err.txt))"
+	has err.txt '2 of 2 texts begin like a speaker'
+	JOB='speakers = ["Alice=en-us", "Bob=en-gb+m3"];' INPUT=play.txt config
+	burst run
+	is "$STATUS" 0 "run of labels ($(tail -n 2 err.txt))"
+	said '001 en-us/Alice: Hello Bob, how are you today?
+002 en-gb+m3/Bob: I am fine, thank you.'
+	INPUT=speakers.csv config
+	refused 'speakers.csv:2: speaker "alice" has no voice: set job.speakers = ["NAME=VOICE", ...]'
+	JOB='speakers = ["Alice=en-us"];' INPUT=speakers.csv config
+	refused 'speakers.csv:3: speaker "bob" has no voice'
+	JOB='speakers = ["Alice=nobody"];' INPUT=speakers.csv config
+	refused 'burst.cfg:4: voice "nobody" is unknown to espeak'
+	rm -rf out
+	JOB='columns = { keep = ["speaker"]; };' INPUT=speakers.csv config
+	burst run
+	is "$STATUS" 0 "run without speakers ($(tail -n 2 err.txt))"
+	said '1 en/alice: Hello Bob how are you today
+2 en/bob: I am fine thank you'
+}
+
+t_columns_that_would_change_the_sound() {
+	printf 'sentence,speed\nHello there my friend,160\n' >cards.csv
+	INPUT=cards.csv config
+	refused 'cards.csv:1: "speed" changes nothing: to pass it to the engine, name it in job.columns'
+	JOB='columns = { options = ["speed"]; };' INPUT=cards.csv config
+	burst run
+	is "$STATUS" 0 "run ($(tail -n 2 err.txt))"
+	said '001 en: Hello there my friend'
+	JOB='columns = { options = ["speed"]; };' INPUT=cards.csv config
+	sed -i 's/160/fast/' cards.csv
+	refused 'cards.csv:2: options: speed is "fast"; espeak needs'
+}
+
+run_tests "$@"
