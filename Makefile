@@ -46,8 +46,8 @@ PREFIX  ?= /usr/local
 BUILD   ?= build
 VERSION := 0.1.0
 
-PKGS    := libcurl libssh2 jansson libconfig sqlite3 libcrypto libarchive libprotobuf-c libseccomp md4c zlib
-LATE    := libcurl libssh2 libcrypto libarchive md4c # loaded when they are needed: orchestrator/base/guard.h
+PKGS    := libcurl libssh2 jansson libconfig sqlite3 libcrypto libarchive libprotobuf-c libseccomp md4c libxml-2.0 zlib
+LATE    := libcurl libssh2 libcrypto libarchive md4c libxml-2.0 # loaded when they are needed: orchestrator/base/guard.h
 ifneq ($(filter-out deps deps-test clean format help demo piper-wheels dockerfile-parser chatterbox-wheels chatterbox-packages kokoro-packages qwen3-packages ntfy-server kubernetes-bed slurm-packages gpu-experiments locks check check-all bench fuzz soak,$(or $(MAKECMDGOALS),all)),)
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 PKG_LIBS   := $(shell pkg-config --libs $(filter-out $(LATE),$(PKGS)) 2>/dev/null)
@@ -330,7 +330,7 @@ clean:
 # ---- a fresh machine ----
 # Everything that building, the demo and the tests need, from Debian's packages; nothing is done when it is all there.
 DEPS_BUILD := gcc make pkg-config libc6-dev musl-tools libcurl4-openssl-dev libssh2-1-dev libjansson-dev libconfig-dev \
-              libsqlite3-dev libssl-dev zlib1g-dev libarchive-dev libprotobuf-c-dev libseccomp-dev libmd4c-dev protobuf-c-compiler
+              libsqlite3-dev libssl-dev zlib1g-dev libarchive-dev libprotobuf-c-dev libseccomp-dev libmd4c-dev libxml2-dev protobuf-c-compiler
 DEPS_RUN   := openssh-server openssh-client espeak-ng ca-certificates python3-venv # the last for piper
 DEPS_TEST  := cmark-gfm gcc-aarch64-linux-gnu libc6-dev-arm64-cross ffmpeg libcmocka-dev valgrind clang clang-format libclang-rt-14-dev shellcheck zsh fish git rsync zstd sox jq sqlite3 curl procps \
               iproute2 util-linux busybox cron faketime man-db mandoc tmux python3 python3-jsonschema python3-asyncssh \

@@ -15,18 +15,6 @@
 
 /* ---- a file, a folder ---- */
 
-static const char *extension(const char *path)
-{
-	const char *dot = strrchr(path_base(path), '.');
-
-	return dot ? dot + 1 : "";
-}
-
-static bool is_one_of(const char *word, const char *a, const char *b)
-{
-	return !strcasecmp(word, a) || !strcasecmp(word, b);
-}
-
 static bool is_utf16(const struct str *text)
 {
 	return text->len >= 2 &&
@@ -43,66 +31,88 @@ static int drop_byte_order_mark(const char *name, struct str *text, struct err *
 	return 0;
 }
 
-static bool is_known_extension(const char *ext)
-{
-	return is_one_of(ext, "txt", "text") || is_one_of(ext, "jsonl", "ndjson") ||
-	       is_one_of(ext, "csv", "tsv") || is_one_of(ext, "md", "markdown");
-}
-
-/* Reads the file by the reader that its ending names; Markdown's if the ending is unknown. */
+/* Reads the file by the reader of its format. */
 static int read_file(struct script *s, const char *path, const char *name, enum input_mode mode,
 		     struct err *err)
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
-	const char *ext = extension(path), *source = script_add_source(s, name);
+	const char *source = script_add_source(s, name);
+	enum spoken format;
 
 	if (job_read_member(s->job_setup, "input", path, INPUT_MAX_BYTES, &text, err) < 0)
 		return err_wrap(err, "input");
 	if (drop_byte_order_mark(name, &text, err) < 0 ||
-	    file_kind_check_spoken(name, str_text(&text), text.len, is_known_extension(ext), err) <
-		    0)
+	    file_spoken(name, str_text(&text), text.len, &format, err) < 0)
 		return -1;
-	if (input_is_exported_table(str_text(&text), text.len))
-		input_read_table(s, source, str_text(&text), text.len, !strcasecmp(ext, "tsv"));
-	else if (is_one_of(ext, "txt", "text"))
-		input_read_text(s, source, str_text(&text), text.len, mode);
-	else if (is_one_of(ext, "jsonl", "ndjson"))
-		input_read_jsonl(s, source, str_text(&text), text.len);
-	else if (is_one_of(ext, "csv", "tsv"))
-		input_read_table(s, source, str_text(&text), text.len, !strcasecmp(ext, "tsv"));
-	else
-		input_read_markdown(s, source, str_text(&text), text.len);
+	const char *bytes = str_text(&text);
+	if (input_is_exported_table(bytes, text.len))
+		format = format == SPOKEN_TSV ? SPOKEN_TSV : SPOKEN_CSV;
+	switch (format) {
+	case SPOKEN_NONE:
+	case SPOKEN_TEXT: input_read_text(s, source, bytes, text.len, mode); break;
+	case SPOKEN_MARKDOWN: input_read_markdown(s, source, bytes, text.len); break;
+	case SPOKEN_JSONL: input_read_jsonl(s, source, bytes, text.len); break;
+	case SPOKEN_CSV:
+	case SPOKEN_TSV: input_read_table(s, source, bytes, text.len, format == SPOKEN_TSV); break;
+	case SPOKEN_HTML: input_read_html(s, source, bytes, text.len); break;
+	case SPOKEN_SUBTITLES: input_read_subtitles(s, source, bytes, text.len); break;
+	case SPOKEN_EPUB: input_read_epub(s, source, bytes, text.len); break;
+	}
 	return 0;
 }
 
+/* A README is about the folder. */
 static int is_text_file(const struct dirent *entry)
 {
-	return entry->d_name[0] != '.' && !strcasecmp(extension(entry->d_name), "txt");
+	enum spoken format = file_spoken_by_name(entry->d_name);
+
+	return entry->d_name[0] != '.' && strncasecmp(entry->d_name, "readme.", 7) != 0 &&
+	       (format == SPOKEN_TEXT || format == SPOKEN_MARKDOWN);
 }
 
-/* Compares names without their ".txt", as people list them: "Chapter" comes before "Chapter 2". */
+/* Compares names without their endings, as people list them: "Chapter" comes before "Chapter 2". */
 static int by_natural_order(const struct dirent **a, const struct dirent **b)
 {
 	const char *x = (*a)->d_name, *y = (*b)->d_name;
-	int order = natural_order_n(x, strlen(x) - strlen(".txt"), y, strlen(y) - strlen(".txt"));
+	int order = natural_order_n(x, strlen(x) - file_spoken_ending(x), y,
+				    strlen(y) - file_spoken_ending(y));
 
 	return order ? order : strcmp(x, y);
 }
 
-/* Reads a whole file as one item and one chapter. Its name without .txt is the id and the title. */
+/* Reads Markdown: what stands before its first heading is a chapter with the file's title. */
+static void read_chapter_markdown(struct script *s, const char *source, const char *title,
+				  const struct str *text)
+{
+	int chapter = script_add_chapter(s, title);
+	size_t items = s->count;
+
+	input_read_markdown(s, source, str_text(text), text->len);
+	for (size_t i = items; i < s->count; i++)
+		if (s->items[i].chapter < 0)
+			s->items[i].chapter = chapter;
+}
+
+/* Reads a file of a folder. Plain text is one item and one chapter: its name without the ending is
+ * the id and the title. */
 static int read_chapter_file(struct script *s, const char *dir, const char *dir_name,
 			     const char *file, struct err *err)
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
 	CLEANUP(free_text) char *path = path_join(dir, file);
 	CLEANUP(free_text) char *name = path_join(dir_name, file);
+	CLEANUP(free_text) char *title = xstrndup(file, strlen(file) - file_spoken_ending(file));
 	struct script_item item = {.source = script_add_source(s, name), .line = 1};
 
 	if (job_read_member(s->job_setup, "input", path, INPUT_MAX_BYTES, &text, err) < 0 ||
 	    drop_byte_order_mark(name, &text, err) < 0)
 		return -1;
-	item.id = xstrndup(file, strlen(file) - strlen(".txt"));
-	item.chapter = script_add_chapter(s, item.id);
+	if (file_spoken_by_name(file) == SPOKEN_MARKDOWN) {
+		read_chapter_markdown(s, item.source, title, &text);
+		return 0;
+	}
+	item.id = xstrdup(title);
+	item.chapter = script_add_chapter(s, title);
 	script_add(s, &item, str_text(&text), text.len);
 	return 0;
 }
@@ -128,7 +138,7 @@ static int read_folder(struct script *s, const char *path, const char *name, str
 	}
 	free(entries);
 	if (result == 0 && count == 0)
-		return err_set(err, ERR_CONFIG, "%s: no .txt file is in this folder", name);
+		return err_set(err, ERR_CONFIG, "%s: no .txt or .md file is in this folder", name);
 	return result;
 }
 

@@ -53,6 +53,16 @@ static void free_item(struct script_item *item)
 	*item = (struct script_item){0};
 }
 
+static void book_free(struct script_book *book)
+{
+	free(book->title);
+	free(book->author);
+	free(book->language);
+	free(book->year);
+	free(book->publisher);
+	str_free(&book->cover);
+}
+
 void script_free(struct script *s)
 {
 	for (size_t i = 0; i < s->count; i++)
@@ -67,6 +77,7 @@ void script_free(struct script *s)
 	json_decref(s->ids);
 	json_decref(s->told);
 	json_decref(s->labels);
+	book_free(&s->book);
 	*s = (struct script){0};
 }
 
@@ -457,20 +468,25 @@ static void number_items(struct script *s)
 	}
 }
 
-static void add_count(struct str *to, size_t count, const char *what)
+static void add_count(struct str *to, size_t count, const char *one, const char *several)
 {
 	if (count)
-		str_addf(to, "%s%zu %s%s", to->len ? ", " : "", count, what, count == 1 ? "" : "s");
+		str_addf(to, "%s%zu %s", to->len ? ", " : "", count, count == 1 ? one : several);
 }
 
 void script_tell_silent(const struct script *s, struct str *to)
 {
-	add_count(to, s->silent.code_blocks, "code block");
-	add_count(to, s->silent.images, "image");
-	add_count(to, s->silent.footnotes, "footnote");
-	if (s->silent.wordless)
-		str_addf(to, "%s%zu line%s without words", to->len ? ", " : "", s->silent.wordless,
-			 s->silent.wordless == 1 ? "" : "s");
+	const struct script_silent *n = &s->silent;
+
+	add_count(to, n->code_blocks, "code block", "code blocks");
+	add_count(to, n->images, "image", "images");
+	add_count(to, n->footnotes, "footnote", "footnotes");
+	add_count(to, n->wordless, "line without words", "lines without words");
+	add_count(to, n->formulas, "formula", "formulas");
+	add_count(to, n->navigation, "list of links", "lists of links");
+	add_count(to, n->page_numbers, "page number", "page numbers");
+	add_count(to, n->extra_pages, "page outside the reading order",
+		  "pages outside the reading order");
 }
 
 int script_end(struct script *s, const char *name, const struct split_limits *limits,

@@ -73,9 +73,10 @@ struct script_item {
 	size_t line;
 	int chapter; /* index; -1: before the first chapter */
 	bool heading;
-	bool listed;        /* an item of a list or a row of a table: short ones may merge */
-	enum border border; /* set by the readers without regard to headings and chapters */
-	double before_s;    /* seconds of pauses that stand alone before it */
+	bool listed;           /* an item of a list or a row of a table: short ones may merge */
+	enum border border;    /* set by the readers without regard to headings and chapters */
+	double before_s;       /* seconds of pauses that stand alone before it */
+	double begin_s, end_s; /* the time of its subtitle; both 0: it has none */
 };
 
 struct script {
@@ -110,8 +111,13 @@ struct script {
 		size_t joined;            /* wrapped lines */
 	} plain;
 	struct script_silent { /* parts of the script that are not spoken */
-		size_t code_blocks, images, footnotes, wordless;
+		size_t code_blocks, images, footnotes, wordless, formulas, navigation, page_numbers,
+			extra_pages;
 	} silent;
+	struct script_book { /* what the input says of itself; NULL: nothing */
+		char *title, *author, *language, *year, *publisher;
+		struct str cover; /* a JPEG or PNG file */
+	} book;
 
 	size_t complaints; /* number of mistakes; the first one is kept */
 	char complaint[512];
@@ -136,6 +142,11 @@ void input_read_table(struct script *s, const char *source, const char *bytes, s
  * file's name. */
 bool input_is_exported_table(const char *bytes, size_t len);
 void input_read_markdown(struct script *s, const char *source, const char *bytes, size_t len);
+void input_read_html(struct script *s, const char *source, const char *bytes, size_t len);
+/* SRT or WebVTT: an item for each cue, with its times. */
+void input_read_subtitles(struct script *s, const char *source, const char *bytes, size_t len);
+/* EPUB 2 and 3. Also sets s->book. */
+void input_read_epub(struct script *s, const char *source, const char *bytes, size_t len);
 
 /* Returns whether a normalised line of plain text begins a chapter: "# One", "CHAPTER ONE",
  * "2. Kapitel: ...". */

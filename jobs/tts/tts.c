@@ -113,7 +113,8 @@ static const struct option_spec tts_options[] = {
 	 "what speaks: \"piper\" (a neural voice without a GPU), another of `burst engines`, or "
 	 "any name with your own worker"},
 	{"input", OPTION_PATH, OPTION_REQUIRED, NULL,
-	 "the script: .txt, .jsonl, .csv, .tsv, .md, or a folder of .txt"},
+	 "the script: .txt, .md, .epub, .html, .srt, .vtt, .jsonl, .csv, .tsv, or a folder of .txt "
+	 "and .md"},
 	{"input_mode", OPTION_TEXT, 0, "auto",
 	 "how .txt is cut: lines, paragraphs, or auto (paragraphs if some have several lines)"},
 	{"columns", OPTION_GROUP, 0, NULL,

@@ -19,7 +19,9 @@ enum file_kind {
 	FILE_SUBTITLES,
 	FILE_EPUB,
 	FILE_PDF,
-	FILE_DOCUMENT, /* of a word processor */
+	FILE_EBOOK,        /* of a Kindle */
+	FILE_DOCUMENT,     /* of a word processor */
+	FILE_OLD_DOCUMENT, /* the same, in Word's old format */
 	FILE_SPREADSHEET,
 	FILE_ARCHIVE,
 	FILE_SOUND,
@@ -47,9 +49,9 @@ static const struct {
 	{"\x28\xb5\x2f\xfd", 4, 0, FILE_ARCHIVE},
 	{"Rar!\x1a", 5, 0, FILE_ARCHIVE},
 	{"ustar", 5, 257, FILE_ARCHIVE},
-	{"\xd0\xcf\x11\xe0", 4, 0, FILE_DOCUMENT},
+	{"\xd0\xcf\x11\xe0", 4, 0, FILE_OLD_DOCUMENT},
 	{"{\\rtf", 5, 0, FILE_DOCUMENT},
-	{"BOOKMOBI", 8, 60, FILE_DOCUMENT},
+	{"BOOKMOBI", 8, 60, FILE_EBOOK},
 	{"ID3\2", 4, 0, FILE_SOUND},
 	{"ID3\3", 4, 0, FILE_SOUND},
 	{"ID3\4", 4, 0, FILE_SOUND},
@@ -75,10 +77,8 @@ static const struct {
 	const char *end;
 	enum file_kind kind;
 } name_endings[] = {
-	{".epub", FILE_EPUB},       {".docx", FILE_DOCUMENT},    {".odt", FILE_DOCUMENT},
-	{".doc", FILE_DOCUMENT},    {".rtf", FILE_DOCUMENT},     {".mobi", FILE_DOCUMENT},
-	{".azw3", FILE_DOCUMENT},   {".xlsx", FILE_SPREADSHEET}, {".ods", FILE_SPREADSHEET},
-	{".xls", FILE_SPREADSHEET},
+	{".epub", FILE_EPUB},        {".docx", FILE_DOCUMENT},   {".odt", FILE_DOCUMENT},
+	{".xlsx", FILE_SPREADSHEET}, {".ods", FILE_SPREADSHEET},
 };
 
 /* The kind of a RIFF file ("RIFF", a length, a format's name); FILE_TEXT: it is none. */
@@ -160,10 +160,11 @@ static bool is_config(const char *at, const char *end)
 
 static bool is_html(const char *at, size_t len)
 {
-	static const char *const tags[] = {"<!doctype html", "<html", "<?xml", "<head",
-					   "<body",          "<p",    "<div",  "<h1",
-					   "<!--",           NULL};
+	static const char *const tags[] = {"<!doctype html", "<html", "<head", "<body", "<p",
+					   "<div",           "<h1",   "<!--",  NULL};
 
+	if (len >= 5 && !memcmp(at, "<?xml", 5))
+		return memmem(at, len, "<html", 5) != NULL;
 	for (const char *const *tag = tags; *tag; tag++)
 		if (len >= strlen(*tag) && !strncasecmp(at, *tag, strlen(*tag)))
 			return true;
@@ -237,10 +238,41 @@ static enum file_kind file_kind_of(const char *name, const char *bytes, size_t l
 	return is_binary(bytes, len) ? FILE_BINARY : text_kind(bytes, len);
 }
 
+/* ---- formats of scripts ---- */
+
+static const struct {
+	const char *end;
+	enum spoken spoken;
+} spoken_endings[] = {
+	{".txt", SPOKEN_TEXT},          {".text", SPOKEN_TEXT},     {".md", SPOKEN_MARKDOWN},
+	{".markdown", SPOKEN_MARKDOWN}, {".jsonl", SPOKEN_JSONL},   {".ndjson", SPOKEN_JSONL},
+	{".csv", SPOKEN_CSV},           {".tsv", SPOKEN_TSV},       {".html", SPOKEN_HTML},
+	{".htm", SPOKEN_HTML},          {".xhtml", SPOKEN_HTML},    {".epub", SPOKEN_EPUB},
+	{".srt", SPOKEN_SUBTITLES},     {".vtt", SPOKEN_SUBTITLES},
+};
+
+enum spoken file_spoken_by_name(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(spoken_endings); i++)
+		if (has_ending(path_base(name), spoken_endings[i].end))
+			return spoken_endings[i].spoken;
+	return SPOKEN_NONE;
+}
+
+size_t file_spoken_ending(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(spoken_endings); i++)
+		if (has_ending(path_base(name), spoken_endings[i].end))
+			return strlen(spoken_endings[i].end);
+	return 0;
+}
+
 /* ---- words ---- */
 
 #define ANY_PROGRAM "`burst run -- COMMAND` runs any program on files of this folder"
+#define KNOWN_TEXTS "name a .txt, .md, .html, .epub, .srt, .vtt, .csv, .tsv or .jsonl file"
 
+/* In `advice`, @ is the file's name, and & the name without its ending. */
 static const struct {
 	const char *what, *advice;
 } words[] = {
@@ -248,29 +280,73 @@ static const struct {
 	[FILE_CONFIG] = {"a config", "`burst run FILE` renders its job"},
 	[FILE_EMPTY] = {"empty", "write the text to speak into it"},
 	[FILE_JSON] = {"JSON", "write an object on each line of a .jsonl file"},
-	[FILE_HTML] = {"an HTML page", "`pandoc -t gfm` makes a text of it"},
-	[FILE_SUBTITLES] = {"a file of subtitles",
-			    "write what is spoken into a .txt file, one line each"},
-	[FILE_EPUB] = {"an EPUB book", "`pandoc -t gfm` makes a text of it"},
-	[FILE_PDF] = {"a PDF", "`pdftotext` makes a text of it"},
-	[FILE_DOCUMENT] = {"a document of a word processor", "save it as text there"},
+	[FILE_HTML] = {"an HTML page", "`burst run @` speaks it"},
+	[FILE_SUBTITLES] = {"a file of subtitles", "`burst run @` speaks it"},
+	[FILE_EPUB] = {"an EPUB book", "`burst run @` speaks it"},
+	[FILE_PDF] = {"a PDF", "`pdftotext @ &.txt` makes a text of it (Debian: poppler-utils)"},
+	[FILE_EBOOK] = {"a Kindle book",
+			"`ebook-convert @ &.epub` makes an EPUB of it (Debian: calibre)"},
+	[FILE_DOCUMENT] = {"a document of a word processor",
+			   "`pandoc -t gfm -o &.md @` makes a text of it (Debian: pandoc)"},
+	[FILE_OLD_DOCUMENT] = {"an old document of a word processor",
+			       "`soffice --convert-to docx @`, then `pandoc -t gfm -o &.md &.docx` "
+			       "(Debian: libreoffice, pandoc)"},
 	[FILE_SPREADSHEET] = {"a spreadsheet", "save it as CSV there (UTF-8)"},
 	[FILE_ARCHIVE] = {"an archive", "unpack it, and name the text in it"},
 	[FILE_SOUND] = {"sound", ANY_PROGRAM},
 	[FILE_PICTURE] = {"a picture", ANY_PROGRAM},
 	[FILE_VIDEO] = {"a video", ANY_PROGRAM},
 	[FILE_PROGRAM] = {"a program", "`burst run -- ./PROGRAM` runs it on a pod"},
-	[FILE_BINARY] = {"not text", "name a .txt, .md, .csv, .tsv or .jsonl file"},
+	[FILE_BINARY] = {"not text", KNOWN_TEXTS},
 };
+
+/* Adds a name to a command that the user may copy: quoted only if the shell needs that. */
+static void add_shell_name(struct str *to, const char *name, size_t len, const char *ending)
+{
+	CLEANUP(free_text) char *word = xasprintf("%.*s%s", (int)len, name, ending);
+	CLEANUP(str_free) struct str quoted = STR_INIT;
+
+	if (word[strspn(word,
+			"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/+,")])
+		str_add_shell(&quoted, word);
+	else
+		str_add(&quoted, word);
+	str_add_printable(to, str_text(&quoted), quoted.len, 200);
+}
+
+/* Adds the advice with the file's name in its commands. */
+static void add_advice(struct str *to, const char *advice, const char *name)
+{
+	const char *dot = strrchr(path_base(name), '.');
+	size_t stem = dot && dot > path_base(name) ? (size_t)(dot - name) : strlen(name);
+
+	for (size_t len; *advice; advice += len) {
+		len = strcspn(advice, "@&");
+		str_addn(to, advice, len);
+		if (!advice[len])
+			return;
+		if (advice[len] == '@') {
+			add_shell_name(to, name, strlen(name), "");
+			len++;
+			continue;
+		}
+		size_t ending = strcspn(advice + ++len, " `"); /* ".txt" */
+		CLEANUP(free_text) char *end = xstrndup(advice + len, ending);
+		add_shell_name(to, name, stem, end);
+		len += ending;
+	}
+}
 
 /* Sets ERR_CONFIG: "NAME is KIND<not_what>: ADVICE". Returns -1. */
 static int refuse_kind(const char *name, enum file_kind kind, const char *not_what, struct err *err)
 {
 	CLEANUP(str_free) struct str shown = STR_INIT;
+	CLEANUP(str_free) struct str advice = STR_INIT;
 
 	str_add_printable(&shown, name, strlen(name), 200);
+	add_advice(&advice, words[kind].advice, name);
 	return err_set(err, ERR_CONFIG, "%s is %s%s: %s", str_text(&shown), words[kind].what,
-		       not_what, words[kind].advice);
+		       not_what, str_text(&advice));
 }
 
 /* Kinds of text; binary files too, since these may be text in an unknown encoding. */
@@ -279,12 +355,36 @@ static bool may_be_text(enum file_kind kind)
 	return kind < FILE_EPUB || kind == FILE_BINARY;
 }
 
-int file_kind_check_spoken(const char *name, const char *bytes, size_t len, bool is_text_name,
-			   struct err *err)
+/* The format of a file whose name does not say it. */
+static enum spoken spoken_by_content(const char *name, enum file_kind kind, const char *bytes,
+				     size_t len)
+{
+	size_t blank = 0;
+
+	switch (kind) {
+	case FILE_HTML: return SPOKEN_HTML;
+	case FILE_SUBTITLES: return SPOKEN_SUBTITLES;
+	case FILE_EPUB: return SPOKEN_EPUB;
+	case FILE_JSON:
+		while (blank < len && isspace((unsigned char)bytes[blank]))
+			blank++;
+		return blank < len && bytes[blank] == '{' ? SPOKEN_JSONL : SPOKEN_NONE;
+	case FILE_TEXT: return strchr(path_base(name), '.') ? SPOKEN_NONE : SPOKEN_TEXT;
+	default: return SPOKEN_NONE;
+	}
+}
+
+int file_spoken(const char *name, const char *bytes, size_t len, enum spoken *out, struct err *err)
 {
 	enum file_kind kind = file_kind_of(name, bytes, MIN(len, FILE_KIND_BYTES));
+	enum spoken by_name = file_spoken_by_name(name);
 
-	return may_be_text(kind) && is_text_name ? 0 : refuse_kind(name, kind, "", err);
+	if (by_name != SPOKEN_NONE && (by_name == SPOKEN_EPUB) == (kind == FILE_EPUB) &&
+	    (may_be_text(kind) || kind == FILE_EPUB))
+		*out = by_name;
+	else
+		*out = spoken_by_content(name, kind, bytes, MIN(len, FILE_KIND_BYTES));
+	return *out != SPOKEN_NONE ? 0 : refuse_kind(name, kind, "", err);
 }
 
 int file_kind_check_config(const char *name, const char *bytes, size_t len, struct err *err)

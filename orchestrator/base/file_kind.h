@@ -7,10 +7,26 @@
 
 #include "err.h"
 
-/* Refuses a file that cannot be spoken: ERR_CONFIG says what it is and what to do. bytes: its first
- * 4 KiB, or all. is_text_name: its name says that it is text; if not, all kinds are refused. */
-int file_kind_check_spoken(const char *name, const char *bytes, size_t len, bool is_text_name,
-			   struct err *err);
+/* Formats of a script. */
+enum spoken {
+	SPOKEN_NONE,
+	SPOKEN_TEXT,
+	SPOKEN_MARKDOWN,
+	SPOKEN_JSONL,
+	SPOKEN_CSV,
+	SPOKEN_TSV,
+	SPOKEN_HTML,
+	SPOKEN_SUBTITLES, /* SRT or WebVTT */
+	SPOKEN_EPUB,
+};
+
+/* What the ending of a name says; SPOKEN_NONE: nothing. */
+enum spoken file_spoken_by_name(const char *name);
+/* The length of that ending, with its dot; 0: it says nothing. */
+size_t file_spoken_ending(const char *name);
+/* Decides the format by the name, or if that says nothing by the content. bytes: the file's first 4
+ * KiB, or all. ERR_CONFIG says what the file is and what to do. */
+int file_spoken(const char *name, const char *bytes, size_t len, enum spoken *out, struct err *err);
 /* Refuses a file that cannot be a burst.cfg. A file called .cfg may hold any text. */
 int file_kind_check_config(const char *name, const char *bytes, size_t len, struct err *err);
 

@@ -5,25 +5,17 @@
 #include <archive_entry.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <locale.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#ifdef __APPLE__
-#include <xlocale.h>
-#endif
 
+#include "base/archive_library.h"
 #include "base/crypto.h"
 #include "base/guard.h"
 #include "base/path.h"
 #include "base/str.h"
 
-#ifdef __APPLE__
-#define ARCHIVE_LIBRARY "libarchive.13.dylib"
-#else
-#define ARCHIVE_LIBRARY "libarchive.so.13"
-#endif
 /* clang-format off */
 #define ARCHIVE_FUNCTIONS(X)                                                                                               \
 	X(set_error) X(error_string) X(entry_free) X(entry_new) X(entry_set_filetype) X(entry_set_mode) X(entry_set_mtime) \
@@ -46,7 +38,7 @@ static void load_library_once(void)
 	static const struct late_function functions[] = {ARCHIVE_FUNCTIONS(ROW)};
 #undef ROW
 
-	late_load(ARCHIVE_LIBRARY, "libarchive13", functions, ARRAY_LEN(functions), &lib_error);
+	late_load(ARCHIVE_LIBRARY, ARCHIVE_PACKAGE, functions, ARRAY_LEN(functions), &lib_error);
 }
 
 int pack_load_library(struct err *err)
@@ -156,9 +148,7 @@ int pack_open(struct pack **out, const struct pack_plan *plan, struct err *err)
 	p->plan = *plan;
 	p->root = p->fd = -1;
 	p->archive = lib.write_new();
-	p->utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
-	if (!p->utf8)
-		p->utf8 = newlocale(LC_CTYPE_MASK, "en_US.UTF-8", (locale_t)0);
+	p->utf8 = archive_utf8_locale();
 	p->room = xmalloc(SLICE);
 	make_list_of_removed(p);
 	if (plan->root) {

@@ -532,13 +532,16 @@ static void folders(void **state)
 	put_text("dir/a.txt", "First.");
 	put_text("dir/.hidden.txt", "No.");
 	put_text("dir/readme.md", "No.");
-	put_text("none/x.md", "No.");
+	put_text("dir/c.md", "Before.\n# Third\n## Fourth\nText.\n");
+	put_text("none/x.c", "No.");
 	if (load("dir", INPUT_AUTO, &s, &err) < 0)
 		fail_msg("%s", err.msg);
 	show(&got, &s);
-	assert_string_equal(str_text(&got), "a:First.#0|b:Second, in two lines.#1");
+	assert_string_equal(str_text(&got),
+			    "a:First.#0|b:Second, in two lines.#1|003:Before.#2|004:Third#3|005:"
+			    "Fourth#4|006:Text.#4");
 	assert_int_equal(load("none", INPUT_AUTO, &none, &err), -1);
-	assert_string_equal(err.msg, "none: no .txt file is in this folder");
+	assert_string_equal(err.msg, "none: no .txt or .md file is in this folder");
 	assert_int_equal(load("absent.txt", INPUT_AUTO, &none, &err), -1);
 	assert_string_equal(err.msg, "job.input: absent.txt: No such file or directory");
 }

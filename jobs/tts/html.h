@@ -1,0 +1,29 @@
+/* html.h - reads HTML for a voice: documents, and pieces inside other texts. Private to jobs/tts/
+ */
+#ifndef BURST_JOBS_TTS_HTML_H
+#define BURST_JOBS_TTS_HTML_H
+
+#include "script.h"
+
+/* A chapter that begins at an element of a document. */
+struct html_mark {
+	const char *id; /* of the element; "": at the document's beginning */
+	const char *title;
+};
+
+struct html_document {
+	const char *source; /* the script's own copy of its name */
+	const char *bytes;
+	size_t len;
+	const struct html_mark *marks; /* of a book's table of contents */
+	size_t mark_count;
+	bool headings_begin_chapters; /* there is no table of contents */
+	bool is_whole;                /* its title and author are those of the script */
+	int *chapter;                 /* the one that it begins in, and then ends in; -1: none */
+};
+
+/* Adds the items of a document to the script; counts in the script what is not spoken. Complains if
+ * the document cannot be read. */
+void html_read_document(struct script *s, const struct html_document *document);
+
+#endif
