@@ -82,7 +82,8 @@ const struct cmd cmd_run = {
 	.max_args = 1,
 	.takes_command = true,
 	.summary = "render a job on rented pods",
-	.details = "Reads burst.cfg. Without one, TEXT (.txt, .md, .csv, .tsv, .jsonl) is spoken "
+	.details = "Reads burst.cfg. Without one, TEXT (.txt, .md, .html, .epub, .srt, .vtt, .csv, "
+		   ".tsv, .jsonl, a folder of .txt and .md, or - for standard input) is spoken "
 		   "by espeak into TEXT-audio, and COMMAND runs in a copy of the current folder; "
 		   "what it makes or changes comes to out. burst then prints the burst.cfg that "
 		   "does the same, and --save writes it.\n\n"

@@ -1,14 +1,17 @@
 /* quick.c - makes a config from a text's name or a command, prints it, saves it. */
 #include "launch.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/crypto.h"
 #include "base/err.h"
+#include "base/file_kind.h"
 #include "base/path.h"
 #include "cmd/show/output.h"
 #include "config/example.h"
@@ -16,40 +19,12 @@
 
 #define KEPT_AS "generated.cfg"
 
-enum { KEPT_MAX_BYTES = 1 << 20, NAME_MOST = 60 };
+enum { KEPT_MAX_BYTES = 1 << 20, NAME_MOST = 60, FIRST_BYTES = 4096 };
+
+/* Of a text from standard input. */
+#define STREAM_MOST_BYTES ((size_t)64 << 20)
 
 /* ---- the arguments ---- */
-
-/* Returns the part behind the last dot of the name, or ""; a leading dot begins no extension. */
-static const char *extension(const char *path)
-{
-	const char *dot = strrchr(path_base(path), '.');
-
-	return dot && dot != path_base(path) ? dot + 1 : "";
-}
-
-static bool is_one_of(const char *word, const char *const *list)
-{
-	for (; *list; list++)
-		if (!strcasecmp(word, *list))
-			return true;
-	return false;
-}
-
-/* A text is spoken as a whole; a table has separate lines. */
-static bool is_text_file(const char *path)
-{
-	static const char *const texts[] = {"txt", "text", "md", "markdown", NULL};
-
-	return is_one_of(extension(path), texts);
-}
-
-static bool is_table_file(const char *path)
-{
-	static const char *const tables[] = {"jsonl", "ndjson", "csv", "tsv", NULL};
-
-	return is_one_of(extension(path), tables);
-}
 
 /* Makes a name for the job and its folder that needs no escapes in a config; "job" if nothing
  * usable is left. The caller frees it. */
@@ -75,28 +50,51 @@ static struct quick *quick_new(const char *dir, const char *save)
 	return q;
 }
 
-/* Sets ctx->quick to the config that speaks this file into a folder beside it. */
-static int make_speech_config(struct cmd_context *ctx, const char *file, struct err *err)
+/* What the config of a text says of the joined track: a book is one for players, a text has
+ * subtitles, the lines of a table stay apart. */
+static const char *join_of(enum spoken format)
 {
-	CLEANUP(free_text) char *above = path_dir(file);
-	const char *base = path_base(file), *ext = extension(file);
-	CLEANUP(free_text) char *name = plain_name(base, strlen(base) - strlen(ext) - 1);
+	switch (format) {
+	case SPOKEN_JSONL:
+	case SPOKEN_CSV:
+	case SPOKEN_TSV: return "";
+	case SPOKEN_EPUB: return " join = { subtitles = true; formats = [\"m4b\"]; };";
+	default: return " join = { subtitles = true; };";
+	}
+}
+
+/* Sets ctx->quick to the config that speaks this file or folder into a folder beside it. title: its
+ * name without an ending. */
+static int make_speech_config(struct cmd_context *ctx, const char *path, const char *title,
+			      enum spoken format, struct err *err)
+{
+	CLEANUP(free_text) char *above = path_dir(path);
+	CLEANUP(free_text) char *name = plain_name(title, strlen(title));
 	CLEANUP(free_text) char *output = xasprintf("%s-audio", name);
 	CLEANUP(str_free) struct str text = STR_INIT;
 	char dir[PATH_MAX];
 
-	if (!path_exists(file) || !realpath(above, dir))
-		return err_set(err, ERR_USAGE, "%s: %s", file, strerror(ENOENT));
+	if (!path_exists(path) || !realpath(above, dir))
+		return err_set(err, ERR_USAGE, "%s: %s", path, strerror(ENOENT));
 	str_add(&text, "job = { type = \"tts\"; name = ");
 	config_quote(&text, name);
 	str_add(&text, "; engine = \"espeak\"; input = ");
-	config_quote(&text, base);
+	config_quote(&text, path_base(path));
 	str_add(&text, "; output = ");
 	config_quote(&text, output);
-	str_add(&text, is_text_file(file) ? "; join = { subtitles = true; }; };\n" : "; };\n");
+	str_addf(&text, ";%s };\n", join_of(format));
 	ctx->quick = quick_new(dir, opt_text(ctx, "save"));
 	ctx->quick->text = str_detach(&text);
 	return 0;
+}
+
+static int make_file_config(struct cmd_context *ctx, const char *file, enum spoken format,
+			    struct err *err)
+{
+	const char *base = path_base(file);
+	CLEANUP(free_text) char *title = xstrndup(base, strlen(base) - file_spoken_ending(base));
+
+	return make_speech_config(ctx, file, title, format, err);
 }
 
 /* Quotes the word only if the shell needs that. */
@@ -195,6 +193,52 @@ static int check_options(const struct cmd_context *ctx, struct err *err)
 	return 0;
 }
 
+/* ---- a text ---- */
+
+/* The format of a file whose name does not say it; SPOKEN_NONE: a config, no file, or nothing that
+ * can be spoken, which the reader of configs reports. */
+static enum spoken format_of_content(const char *file)
+{
+	CLEANUP(fd_close) int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	enum spoken format = SPOKEN_NONE;
+	char bytes[FIRST_BYTES];
+	struct err err;
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return SPOKEN_NONE;
+	ssize_t len = read(fd, bytes, sizeof(bytes));
+	if (len <= 0 || file_kind_check_config(file, bytes, (size_t)len, &err) == 0 ||
+	    file_spoken(file, bytes, (size_t)len, &format, &err) < 0)
+		return SPOKEN_NONE;
+	return format;
+}
+
+/* Whether the folder has texts and no burst.cfg. */
+static bool is_folder_of_texts(const char *path)
+{
+	CLEANUP(free_text) char *config = path_join(path, "burst.cfg");
+	DIR *dir = opendir(path);
+	bool found = false;
+
+	if (!dir)
+		return false;
+	for (struct dirent *e; !found && (e = readdir(dir));)
+		found = e->d_name[0] != '.' && (file_spoken_by_name(e->d_name) == SPOKEN_TEXT ||
+						file_spoken_by_name(e->d_name) == SPOKEN_MARKDOWN);
+	closedir(dir);
+	return found && !path_exists(config);
+}
+
+static int make_folder_config(struct cmd_context *ctx, const char *folder, struct err *err)
+{
+	char real[PATH_MAX];
+
+	if (!realpath(folder, real))
+		return err_set(err, ERR_USAGE, "%s: %s", folder, strerror(errno));
+	return make_speech_config(ctx, real, path_base(real), SPOKEN_TEXT, err);
+}
+
 /* Whether the word is stdin, a device, a pipe or a socket: nothing that can be read again later. */
 static bool names_stream(const char *word)
 {
@@ -202,6 +246,74 @@ static bool names_stream(const char *word)
 
 	return !strcmp(word, "-") || starts_with(word, "/dev/") ||
 	       (stat(word, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode));
+}
+
+static const char *ending_of_stream(enum spoken format)
+{
+	switch (format) {
+	case SPOKEN_JSONL: return "jsonl";
+	case SPOKEN_HTML: return "html";
+	case SPOKEN_SUBTITLES: return "srt";
+	case SPOKEN_EPUB: return "epub";
+	default: return "txt";
+	}
+}
+
+/* Reads a text from stdin and keeps it in a file of this folder, since `resume` reads it again. Its
+ * name has a hash of the text, so that no other text is replaced. The caller frees *file. */
+static int keep_stream(const struct cmd_context *ctx, const char *word, enum spoken *format,
+		       char **file, struct err *err)
+{
+	CLEANUP(str_free) struct str text = STR_INIT;
+	char hash[SHA256_HEX];
+
+	if (strcmp(word, "-") != 0 && strcmp(word, "/dev/stdin") != 0)
+		return err_set(err, ERR_USAGE,
+			       "%s: %.60s: a text is read from a file, or from standard input: "
+			       "`burst %s - <text.txt`",
+			       ctx->cmd->name, word, ctx->cmd->name);
+	if (isatty(STDIN_FILENO))
+		return err_set(err, ERR_USAGE,
+			       "%s: %s: no text comes in: `burst %s - <text.txt`, or name the file",
+			       ctx->cmd->name, word, ctx->cmd->name);
+	if (fd_read_all(STDIN_FILENO, "standard input", STREAM_MOST_BYTES, &text, err) < 0 ||
+	    file_spoken("stdin", str_text(&text), text.len, format, err) < 0)
+		return -1;
+	sha256_hex(text.s, text.len, hash);
+	*file = xasprintf("stdin-%.8s.%s", hash, ending_of_stream(*format));
+	return path_exists(*file) ? 0 : path_write(*file, text.s, text.len, 0666, err);
+}
+
+/* The background client of -d reads the kept file. */
+static void replace_word(struct cmd_context *ctx, const char *word, const char *by)
+{
+	for (char **arg = ctx->argv; arg && *arg; arg++)
+		if (*arg == word)
+			*arg = xstrdup(by);
+}
+
+static int make_stream_config(struct cmd_context *ctx, const char *word, struct err *err)
+{
+	CLEANUP(free_text) char *file = NULL;
+	enum spoken format;
+
+	if (keep_stream(ctx, word, &format, &file, err) < 0)
+		return -1;
+	replace_word(ctx, word, file);
+	return make_speech_config(ctx, file, "stdin", format, err);
+}
+
+static int make_text_config(struct cmd_context *ctx, const char *word, struct err *err)
+{
+	enum spoken format = file_spoken_by_name(word);
+
+	if (names_stream(word))
+		return make_stream_config(ctx, word, err);
+	if (is_folder_of_texts(word))
+		return make_folder_config(ctx, word, err);
+	if (format == SPOKEN_NONE)
+		format = format_of_content(word);
+	return format == SPOKEN_NONE ? 0 : make_file_config(ctx, word, format, err);
 }
 
 int quick_from_words(struct cmd_context *ctx, struct err *err)
@@ -220,13 +332,8 @@ int quick_from_words(struct cmd_context *ctx, struct err *err)
 			       ctx->cmd->name, word);
 	if (ctx->command)
 		status = make_command_config(ctx, err);
-	else if (word && (is_text_file(word) || is_table_file(word)))
-		status = make_speech_config(ctx, word, err);
-	else if (word && names_stream(word))
-		status = err_set(err, ERR_USAGE,
-				 "%s: %.60s: a text is read from a file: `cat >text.txt`, then "
-				 "`burst %s text.txt`",
-				 ctx->cmd->name, word, ctx->cmd->name);
+	else if (word)
+		status = make_text_config(ctx, word, err);
 	return status < 0 ? -1 : check_options(ctx, err);
 }
 

@@ -27,6 +27,8 @@ files() { # one of each kind
 		put("s.vtt", "WEBVTT\n\n00:01.000 --> 00:02.000\nHello\n")
 		put("script.json", '[{"id":"a","text":"hi there"}]')
 		put("noext", "Hello there my friend\n")
+		put("note.log", "Hello there my friend\n")
+		for name in ("a.azw3", "a.mobi"): put(name, bytes(60) + b"BOOKMOBI" + bytes(40))
 		put("note", "Note: Hello there\n")
 		put("a.gz", gzip.compress(b"x"))
 		put("a.wav", b"RIFF\x24\0\0\0WAVEfmt ")
@@ -53,18 +55,13 @@ t_arguments() {
 		burst submit "$file" # with its whole path
 		one_line "/$file is ${words%%:*}" "not a burst.cfg"
 	done <<-'E2'
-		book.epub|an EPUB book, not a burst.cfg: `pandoc -t gfm` makes a text of it
-		named.bin|an EPUB book
-		a.pdf|a PDF, not a burst.cfg: `pdftotext` makes a text of it
-		my book.pdf|a PDF, not a burst.cfg: `pdftotext` makes a text of it
-		page.html|an HTML page, not a burst.cfg: `pandoc -t gfm` makes a text of it
-		page.htm|an HTML page
-		s.srt|a file of subtitles
-		s.vtt|a file of subtitles
+		a.pdf|a PDF, not a burst.cfg: `pdftotext a.pdf a.txt` makes a text of it
+		my book.pdf|a PDF, not a burst.cfg: `pdftotext 'my book.pdf' 'my book.txt'` makes a text of it
 		script.json|JSON, not a burst.cfg: write an object on each line of a .jsonl file
-		noext|plain text, not a burst.cfg: to be spoken it needs a name that ends in .txt
-		note|plain text
-		a.docx|a document of a word processor
+		note.log|plain text, not a burst.cfg: to be spoken it needs a name that ends in .txt
+		a.azw3|a Kindle book, not a burst.cfg: `ebook-convert a.azw3 a.epub` makes an EPUB of it
+		a.mobi|a Kindle book, not a burst.cfg: `ebook-convert a.mobi a.epub` makes an EPUB of it
+		a.docx|a document of a word processor, not a burst.cfg: `pandoc -t gfm -o a.md a.docx` makes a text of it
 		a.odt|a document of a word processor
 		a.rtf|a document of a word processor
 		a.xlsx|a spreadsheet
@@ -77,16 +74,15 @@ t_arguments() {
 		a.mp4|a video
 		prog|a program
 		odd|not text
-		empty.epub|empty
 	E2
 	mkfifo pipe
-	for file in - /dev/stdin pipe; do
+	for file in pipe /dev/null; do
 		burst run "$file"
-		one_line "a text is read from a file: \`cat >text.txt\`, then \`burst run text.txt\`"
+		one_line "a text is read from a file, or from standard input: \`burst run - <text.txt\`"
 	done
-	mkdir texts && echo Hello >texts/a.txt
-	burst run texts
-	one_line "texts has no burst.cfg: \`burst init texts\` writes one; or name a text in it"
+	mkdir empty
+	burst run empty
+	one_line "empty has no burst.cfg: \`burst init empty\` writes one; or name a text in it"
 	# a config is one, whatever its name
 	config 'pods = 1;' && script_lines 1
 	{ echo '# a comment'; echo '/* another */'; cat burst.cfg; } >job.settings
@@ -99,6 +95,50 @@ t_arguments() {
 	has err.txt "syntax error"
 }
 
+t_texts_are_told_by_their_content() {
+	files
+	mkdir -p texts/.hidden && echo "Two of ten." >texts/2.txt && printf '# Ten\n\nThe last.\n' >texts/10.md
+	echo '{"id":"a","text":"Hello there."}' >lines
+	local file want
+	while read -r file want; do
+		burst run --dry-run "$file"
+		is "$STATUS" 0 "$file: exit status ($(tail -n 1 err.txt))"
+		has out.txt "$want segment"
+		has err.txt "input = \"${file%/}\";"
+	done <<-'E2'
+		noext 1
+		note 1
+		page.html 1
+		s.srt 1
+		s.vtt 1
+		lines 1
+		texts 3
+		texts/ 3
+	E2
+	burst run lines
+	is "$(ls lines-audio/*.wav)" lines-audio/a.wav "files of JSON lines without an ending"
+	(cd texts && exec "$BURST" run -q .) >out.txt 2>err.txt </dev/null
+	is "$?" 0 "the folder itself ($(tail -n 1 err.txt))"
+	is "$(jq -r .chapter texts-audio/manifest.jsonl | tr '\n' ' ')" "2 Ten Ten " "chapters in the order of the names"
+}
+
+t_standard_input() {
+	local file
+	for file in - /dev/stdin; do
+		echo "Hello there." | "$BURST" run -q "$file" >out.txt 2>err.txt
+		is "$?" 0 "$file: exit status ($(tail -n 1 err.txt))"
+	done
+	is "$(ls stdin-*.txt)" stdin-480f193e.txt "the kept text"
+	[ -s stdin-audio/joined.wav ] || complain "no joined track"
+	printf '1\n00:00:01,000 --> 00:00:02,000\nHello there.\n' | "$BURST" run -d -q - >out.txt 2>err.txt
+	is "$?" 0 "in the background ($(tail -n 1 err.txt))"
+	burst attach
+	is "$(ls stdin-*.srt | wc -l)" 1 "the kept subtitles"
+	burst run -q - </dev/null
+	is "$STATUS" 2 "nothing"
+	has err.txt "stdin is empty"
+}
+
 t_inputs() {
 	files
 	local file words
@@ -107,18 +147,20 @@ t_inputs() {
 		burst run
 		one_line "$file is $words"
 	done <<-'E2'
-		book.epub|an EPUB book: `pandoc -t gfm` makes a text of it
-		a.pdf|a PDF: `pdftotext` makes a text of it
-		page.html|an HTML page: `pandoc
-		s.srt|a file of subtitles
+		a.pdf|a PDF: `pdftotext a.pdf a.txt` makes a text of it
 		script.json|JSON
-		noext|plain text: to be spoken it needs a name that ends in .txt
+		note.log|plain text: to be spoken it needs a name that ends in .txt
 		a.xlsx|a spreadsheet
 		a.wav|sound
 		empty.epub|empty
 	E2
-	cp book.epub book.txt && cp a.pdf pdf.md && cp a.xlsx table.csv
-	for file in book.txt pdf.md table.csv; do
+	for file in book.epub named.bin; do
+		INPUT=$file config 'pods = 1;'
+		burst run
+		one_line "$file: it has no META-INF/container.xml, so it is no EPUB book"
+	done
+	cp a.pdf pdf.md && cp a.xlsx table.csv
+	for file in pdf.md table.csv; do
 		INPUT=$file config 'pods = 1;'
 		burst run
 		one_line "$file is a"
