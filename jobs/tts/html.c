@@ -255,7 +255,7 @@ static void flush_item(struct reader *r)
 	r->pending_comma = false;
 	r->link.open = false;
 	if (!split_has_words(str_text(&text))) {
-		if (text.len) /* a line of asterisks, or its like */
+		if (text.len && pause_is_scene_break(str_text(&text)))
 			script_border(r->script, BORDER_SCENE);
 		return;
 	}
