@@ -241,7 +241,6 @@ LID = 900
 # Files under 60 lines that stay, each with the reason. A command of its own (cmd/*.c) needs none.
 SMALL = {
     "jobs/registry.c": "the list of the job types",
-    "jobs/tts/plain.c": "the reader of plain text, beside those of the other formats",
     "providers/registry.c": "the list of the providers",
     "providers/slurm/lines.c": "what both readers of that folder stand on",
 }
