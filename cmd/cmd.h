@@ -140,6 +140,10 @@ int cmd_perform(struct cmd_context *ctx, struct err *err);
 int cmd_open_config(struct cmd_context *ctx, struct config_source *ask, const char *commit,
 		    struct err *err);
 
+/* Sets ctx->state_dir, with NEED_LEDGER the store, and ctx->runs, as `needs` says. With
+ * LEDGER_IF_ANY, a ledger that cannot be opened becomes ctx->no_ledger and an empty store in
+ * memory. cmd_perform() calls it for commands that always need them. */
+int cmd_open_state(struct cmd_context *ctx, unsigned needs, struct err *err);
 /* Fills ctx->runs; call once state_dir and store are set. ctx must not move afterwards. */
 void cmd_open_runs(struct cmd_context *ctx);
 
@@ -164,7 +168,7 @@ extern const struct cmd cmd_attach, cmd_keep, cmd_breakeven, cmd_cache, cmd_cali
 	cmd_completion, cmd_doctor, cmd_engines, cmd_fetch, cmd_gpus, cmd_help, cmd_hook, cmd_image,
 	cmd_init, cmd_ledger, cmd_listen, cmd_local_cloud, cmd_logs, cmd_offers, cmd_plan, cmd_ps,
 	cmd_queue, cmd_reap, cmd_report, cmd_resume, cmd_run, cmd_schedule, cmd_size, cmd_ssh,
-	cmd_ssh_config, cmd_status, cmd_submit, cmd_volume, cmd_words;
+	cmd_ssh_config, cmd_status, cmd_submit, cmd_voices, cmd_volume, cmd_words;
 
 /* help.c: usage and flags of all commands, or of one */
 void help_all(FILE *to, const struct cmd *const *commands);

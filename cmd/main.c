@@ -15,15 +15,16 @@
 
 /* In the order of help. To add a command, add a file and a line here. */
 static const struct cmd *const commands[] = {
-	&cmd_run,       &cmd_submit,      &cmd_queue,      &cmd_plan,
-	&cmd_offers,    &cmd_gpus,        &cmd_engines,    &cmd_listen,
-	&cmd_ps,        &cmd_status,      &cmd_ledger,     &cmd_report,
-	&cmd_breakeven, &cmd_size,        &cmd_calibrate,  &cmd_logs,
-	&cmd_attach,    &cmd_resume,      &cmd_cancel,     &cmd_reap,
-	&cmd_fetch,     &cmd_ssh,         &cmd_ssh_config, &cmd_schedule,
-	&cmd_init,      &cmd_hook,        &cmd_volume,     &cmd_image,
-	&cmd_cache,     &cmd_doctor,      &cmd_completion, &cmd_help,
-	&cmd_words,     &cmd_local_cloud, &cmd_keep,       NULL,
+	&cmd_run,      &cmd_submit,    &cmd_queue,       &cmd_plan,
+	&cmd_offers,   &cmd_gpus,      &cmd_engines,     &cmd_listen,
+	&cmd_voices,   &cmd_ps,        &cmd_status,      &cmd_ledger,
+	&cmd_report,   &cmd_breakeven, &cmd_size,        &cmd_calibrate,
+	&cmd_logs,     &cmd_attach,    &cmd_resume,      &cmd_cancel,
+	&cmd_reap,     &cmd_fetch,     &cmd_ssh,         &cmd_ssh_config,
+	&cmd_schedule, &cmd_init,      &cmd_hook,        &cmd_volume,
+	&cmd_image,    &cmd_cache,     &cmd_doctor,      &cmd_completion,
+	&cmd_help,     &cmd_words,     &cmd_local_cloud, &cmd_keep,
+	NULL,
 };
 
 /* ---- before the command line is read ---- */

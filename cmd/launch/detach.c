@@ -430,10 +430,9 @@ void detach_say_needs(const struct launch *l)
 
 int detach_on_run_begun(struct launch *l, int starter, struct err *err)
 {
-	bool no_wait = opt_has(l->ctx, "no-wait");
-
 	if (starter < 0)
 		return 0;
+	bool no_wait = opt_has(l->ctx, "no-wait");
 	l->starter = starter;
 	l->run.setup.ignore_hangup = true;
 	if (no_wait)

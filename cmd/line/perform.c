@@ -105,9 +105,7 @@ int cmd_tell_failure(struct cmd_context *ctx, struct err *err, bool json)
 /* ---- perform ----
  * Opens what a command needs, and runs it. */
 
-/* Sets state_dir, the store if the command needs it, and ctx->runs. With LEDGER_IF_ANY, a ledger
- * that cannot be opened becomes ctx->no_ledger and an empty store in memory. */
-static int open_state(struct cmd_context *ctx, struct err *err)
+int cmd_open_state(struct cmd_context *ctx, unsigned needs, struct err *err)
 {
 	mode_t before = umask(077);
 	int result = 0;
@@ -115,10 +113,10 @@ static int open_state(struct cmd_context *ctx, struct err *err)
 	ctx->state_dir = config_state_dir(err);
 	if (!ctx->state_dir)
 		result = -1;
-	if (result == 0 && (ctx->cmd->needs & NEED_LEDGER)) {
+	if (result == 0 && (needs & NEED_LEDGER)) {
 		CLEANUP(free_text) char *path = path_join(ctx->state_dir, "ledger.db");
 		result = store_open(&ctx->store, path, err);
-		if (result < 0 && (ctx->cmd->needs & LEDGER_IF_ANY)) {
+		if (result < 0 && (needs & LEDGER_IF_ANY)) {
 			ctx->no_ledger = *err;
 			ctx->store = store_memory();
 			result = 0;
@@ -212,7 +210,7 @@ int cmd_perform(struct cmd_context *ctx, struct err *err)
 		warn_of_bad_providers();
 	if (configured && open_and_check_config(ctx, err) < 0)
 		return -1;
-	if ((needs & (NEED_STATE | NEED_LEDGER)) && open_state(ctx, err) < 0)
+	if ((needs & (NEED_STATE | NEED_LEDGER)) && cmd_open_state(ctx, needs, err) < 0)
 		return -1;
 	return ctx->cmd->run(ctx, err);
 }

@@ -87,6 +87,48 @@ static unsigned kokoro_letters(const char *voice)
 				 : LETTERS_LATIN;
 }
 
+static const char *kokoro_language(const char *voice, const json_t *options)
+{
+	static const char *const letters[] = {"aen", "ben", "ees", "ffr", "hhi",
+					      "iit", "jja", "ppt", "zzh"};
+
+	(void)options;
+	for (size_t i = 0; voice && i < ARRAY_LEN(letters); i++)
+		if (letters[i][0] == voice[0])
+			return letters[i] + 1;
+	return NULL;
+}
+
+/* Voices whose names begin with the code of their language: "de+f3", "de_DE-thorsten-high". */
+static const char *named_language(const char *voice, const json_t *options)
+{
+	(void)options;
+	return voice;
+}
+
+static const char *english(const char *voice, const json_t *options)
+{
+	(void)voice;
+	(void)options;
+	return "en";
+}
+
+static const char *qwen3_language(const char *voice, const json_t *options)
+{
+	static const char *const known[][2] = {
+		{"chinese", "zh"}, {"english", "en"},  {"french", "fr"}, {"german", "de"},
+		{"italian", "it"}, {"japanese", "ja"}, {"korean", "ko"}, {"portuguese", "pt"},
+		{"russian", "ru"}, {"spanish", "es"},
+	};
+	const char *name = json_string_value(json_object_get(options, "language"));
+
+	(void)voice;
+	for (size_t i = 0; name && i < ARRAY_LEN(known); i++)
+		if (!strcasecmp(known[i][0], name))
+			return known[i][1];
+	return NULL;
+}
+
 /* ---- piper ---- */
 
 /* The default voice: a Python package contains it, so it needs no other server. */
@@ -403,7 +445,7 @@ static const struct engine_option piper_options[] = {
 /* What the four rows of Qwen3-TTS share: all of them, those of a size, those of a voice source. */
 /* clang-format off */
 #define QWEN3_ALIKE \
-	.letters = QWEN3_LETTERS, .gpu = true, .bf16 = true, .max_batch = 64, .seconds_per_char = 0.5 / 15, .seconds_each = 0.5, .lock = "qwen3", \
+	.letters = QWEN3_LETTERS, .language_of = qwen3_language, .gpu = true, .bf16 = true, .max_batch = 64, .seconds_per_char = 0.5 / 15, .seconds_each = 0.5, .lock = "qwen3", \
 	.sources = "qwen3-source", .torch = true, .torchaudio = true, .debian = &python_debian, .python = qwen3_python
 /* 0.83 frames a character at 30 ms, which the host launches: 16 passes of the code predictor and
  * one of the talker; sound at some 50 GFLOP a second. Memory: weights, 0.11 GiB of cache for the
@@ -428,7 +470,7 @@ static const struct engine_option piper_options[] = {
  * mistake. The worker measures how many lines fit in a batch. */
 /* clang-format off */
 #define CHATTERBOX_ALIKE \
-	.letters = LETTERS_LATIN, .gpu = true, .bf16 = true, .vram_gb = 8, .max_batch = 64, .seconds_each = 0.5, .cap_s = 40, .lock = "chatterbox", \
+	.letters = LETTERS_LATIN, .language_of = english, .gpu = true, .bf16 = true, .vram_gb = 8, .max_batch = 64, .seconds_each = 0.5, .cap_s = 40, .lock = "chatterbox", \
 	.torch = true, .torchaudio = true, .prepare = "chatterbox_prepare.py", .debian = &python_debian, .python = chatterbox_python, \
 	.sample_usual_s = 6, .sample_used_s = 10, .sample_most_s = 120
 /* clang-format on */
@@ -439,6 +481,7 @@ static const struct engine engines[] = {
 		.facts = {"GPL-3.0", "GPL-3.0", 5, "over 100", NULL, 22050, "all tests, on x86-64"},
 		.voice = "en",
 		.voices = espeak_voices,
+		.language_of = named_language,
 		.any_case = true,
 		.variants = true,
 		.max_batch = 64,
@@ -459,6 +502,7 @@ static const struct engine engines[] = {
 			  "tests with one real voice, on x86-64"},
 		.voice = PIPER_VOICE,
 		.voices = piper_voices,
+		.language_of = named_language,
 		.max_batch = 64,
 		.max_batch_weight = 64 * 320,
 		/* a guess for idle cores: 0.6 / 15 was measured on two busy ones */
@@ -567,6 +611,7 @@ static const struct engine engines[] = {
 		.voices = kokoro_voices,
 		.letters = LETTERS_LATIN | LETTERS_DEVANAGARI | LETTERS_HAN | LETTERS_KANA,
 		.letters_of = kokoro_letters,
+		.language_of = kokoro_language,
 		.gpu = true,
 		.vram_gb = 6,
 		.max_batch = 64,

@@ -84,6 +84,9 @@ struct engine {
 	unsigned letters; /* enum letters: scripts of its languages; 0: depends on the voice */
 	/* scripts that this voice reads; NULL: all of the engine's */
 	unsigned (*letters_of)(const char *voice);
+	/* The language of what it speaks, as in split_end_at(); borrowed from its arguments or
+	 * static. NULL: unknown. */
+	const char *(*language_of)(const char *voice, const json_t *options);
 	bool gpu;
 	bool bf16;                        /* as in struct job_needs */
 	const char *variant, *variant_is; /* likewise */
@@ -130,6 +133,17 @@ struct engine {
 const struct engine *engine_find(const char *name);
 /* Checks a voice of the engine's own. ERR_CONFIG names the nearest one, or some that exist. */
 int engine_check_voice(const struct engine *engine, const char *voice, struct err *err);
+/* What is known of a voice of the engine's own. Static or borrowed; NULL: unknown. */
+struct voice_facts {
+	char language[16];   /* "de", "pt-BR"; "": unknown */
+	const char *sex;     /* "female" or "male" */
+	const char *licence; /* of its weights */
+	const char *forbids; /* what the licence forbids; NULL: no use */
+	const char *link;    /* to those terms */
+	const char *says;    /* a sentence in its language, or numbers */
+};
+
+void voice_facts(struct voice_facts *out, const struct engine *engine, const char *voice);
 /* Checks a value as the engine's worker would. ERR_CONFIG names what it accepts; the caller adds
  * the place of the value. */
 int engine_check_option(const struct engine *engine, const char *name, const json_t *value,
