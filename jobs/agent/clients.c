@@ -83,6 +83,7 @@ static void hello_send(struct agent *a, struct client *c)
 enum {
 	HALT_GRACE_MS = 5000, /* for a command to end itself */
 	HALT_MOST_MS = 60000,
+	SEGMENT_ID_MOST = 200, /* bytes */
 };
 
 /* Fills *s. Returns false if the request is not valid. */
@@ -98,7 +99,9 @@ static bool segment_read(const struct agent *a, struct segment *s, const struct 
 	for (char *p = s->task; *p; p++)
 		if (*p == '\n' || *p == '\r')
 			*p = ' ';
-	return name_safe(s->id) && (a->command ? s->run != NULL : true);
+	/* files of a command are named after its id; a segment of speech names its file itself */
+	return a->command ? name_safe(s->id) && s->run
+			  : path_is_safe(s->id) && strlen(s->id) <= SEGMENT_ID_MOST;
 }
 
 /* Queues the batch, unless it is known: the client sends a batch again after a reconnect. */

@@ -600,14 +600,32 @@ static int write_lines(const struct job *job, const struct steps *steps,
 	return manifest_append(job->output, &lines, err);
 }
 
-/* Writes a synced copy beside the target, then renames it. *full: why it could not be written. */
+/* Renames a file of the output folder, and makes the folders of its new name. Follows no links.
+ * Returns -1 and errno. */
+static int rename_below(int folder, const char *from, const char *to)
+{
+	const char *old, *new;
+
+	for (const char *p = to; (p = strchr(p, '/')); p++) {
+		CLEANUP(free_text) char *above = xstrndup(to, (size_t)(p - to));
+		CLEANUP(fd_close) int parent = path_open_parent(folder, above, &new);
+		if (parent >= 0)
+			(void)mkdirat(parent, new, 0777);
+	}
+	CLEANUP(fd_close) int at = path_open_parent(folder, from, &old);
+	CLEANUP(fd_close) int place = path_open_parent(folder, to, &new);
+	return at < 0 || place < 0 ? -1 : renameat(at, old, place, new);
+}
+
+/* Writes a synced copy in the output folder, then renames it. *full: why it could not be written.
+ */
 static int copy_to(int folder, int from, const char *to, struct err *full)
 {
-	CLEANUP(free_text) char *begun = xasprintf(BEGUN "%s", to);
+	CLEANUP(free_text) char *begun = xasprintf(BEGUN "%s", path_base(to));
 	CLEANUP(fd_close) int fd = path_open_new_at(folder, begun, O_RDWR, 0666);
 
 	if (fd >= 0 && fd_clone(from, fd) == 0 && fsync(fd) == 0 &&
-	    renameat(folder, begun, folder, to) == 0)
+	    rename_below(folder, begun, to) == 0)
 		return 0;
 	err_set(full, ERR_LOCAL, "%s: %s", to, strerror(errno));
 	(void)unlinkat(folder, begun, 0);
@@ -635,7 +653,7 @@ static int perform_step(const struct job *job, int folder, const struct step *st
 			struct segment_result *results, struct err *full, struct err *err)
 {
 	if (step->how == RENAME) {
-		if (renameat(folder, step->from, folder, step->to) == 0)
+		if (rename_below(folder, step->from, step->to) == 0)
 			return 0;
 		return err_set(err, ERR_LOCAL, "%s/%s: cannot be renamed to %s: %s", job->output,
 			       step->from, step->to, strerror(errno));

@@ -5,11 +5,14 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/path.h"
 #include "base/str.h"
 
 #define ID_MAX_BYTES   100
+#define PATH_MAX_BYTES 180 /* the pod has the file in one folder, under a name of this length */
+#define FOLDERS_MOST   8
 #define TEXT_MAX_BYTES ((size_t)1 << 20)
 #define ITEMS_MAX      1000000
 #define MIN_DIGITS     3
@@ -81,6 +84,13 @@ void script_free(struct script *s)
 	*s = (struct script){0};
 }
 
+static bool is_wav_name(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len >= 4 && !strcasecmp(name + len - 4, ".wav");
+}
+
 const char *script_id_fault(const char *id)
 {
 	CLEANUP(str_free) struct str shown = STR_INIT;
@@ -100,6 +110,26 @@ const char *script_id_fault(const char *id)
 		return "it holds one of : * ? \" < > |";
 	str_add_printable(&shown, id, len, 0);
 	return strcmp(str_text(&shown), id) ? "it holds characters that cannot be seen" : NULL;
+}
+
+const char *script_path_fault(const char *id)
+{
+	const char *fault = NULL;
+	size_t folders = 0;
+
+	if (strlen(id) > PATH_MAX_BYTES)
+		return "it is longer than 180 bytes";
+	for (const char *part = id; part && !fault;) {
+		size_t len = strcspn(part, "/");
+		bool folder = part[len] == '/';
+		CLEANUP(free_text) char *name = xstrndup(part, len);
+		fault = script_id_fault(name);
+		if (!fault && folder && (++folders > FOLDERS_MOST || is_wav_name(name)))
+			fault = folders > FOLDERS_MOST ? "it has more than 8 folders"
+						       : "a folder in it ends in .wav";
+		part = folder ? part + len + 1 : NULL;
+	}
+	return fault;
 }
 
 /* Notes that item `index` has the id. Returns false after complaining that another has it. */
@@ -122,7 +152,7 @@ static bool claim_id(struct script *s, const struct script_item *item, size_t in
 static bool check_id(struct script *s, const struct script_item *item)
 {
 	CLEANUP(str_free) struct str shown = STR_INIT;
-	const char *fault = script_id_fault(item->id);
+	const char *fault = script_path_fault(item->id);
 
 	if (!fault)
 		return claim_id(s, item, s->count);

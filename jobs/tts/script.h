@@ -189,6 +189,8 @@ int script_end(struct script *s, const char *name, const struct split_limits *li
 	       struct err *err);
 /* Returns NULL if this can be a file's name on every system, else what is wrong with it. */
 const char *script_id_fault(const char *id);
+/* The same for an id whose "/" make folders. */
+const char *script_path_fault(const char *id);
 
 /* Reads the next line of a text without its end (LF or CRLF) and moves *at. Returns false at the
  * end. */

@@ -494,7 +494,8 @@ static int check_reserved(const struct job *job, struct err *err)
 {
 	for (size_t i = 0; job->join && i < job->segments.count; i++) {
 		const char *id = job->segments.list[i].id;
-		if (!strcmp(id, "joined") || !strcmp(id, "joined.partial"))
+		bool folder = strchr(id, '/') && starts_with(id, "joined.");
+		if (!strcmp(id, "joined") || !strcmp(id, "joined.partial") || folder)
 			return err_set(err, ERR_CONFIG,
 				       "%s:%zu: the id \"%s\" is taken by the joined track",
 				       job->script.items[job->segments.spoken[i].item].source,
@@ -746,9 +747,13 @@ static json_t *tts_task(struct job *job, size_t index, int attempt)
 	const struct segment *segment = &job->segments.list[index];
 	const struct spoken *spoken = &job->segments.spoken[index];
 	int64_t seed = spoken->seed + (int64_t)TRY_SEED_STEP * attempt;
+	CLEANUP(free_text) char *file = xstrdup(segment->file);
 
-	return json_pack("{s:s, s:s, s:s, s:s*, s:s*, s:I, s:O}", "id", segment->id, "file",
-			 segment->file, "text", spoken->text, "voice", spoken->voice, "voice_file",
+	/* workers make no folders; no id has a "|" */
+	for (char *p = file; (p = strchr(p, '/'));)
+		*p = '|';
+	return json_pack("{s:s, s:s, s:s, s:s*, s:s*, s:I, s:O}", "id", segment->id, "file", file,
+			 "text", spoken->text, "voice", spoken->voice, "voice_file",
 			 spoken->voice_file, "seed", (json_int_t)(seed & INT32_MAX), "options",
 			 spoken->options);
 }

@@ -63,4 +63,31 @@ t_columns_that_would_change_the_sound() {
 	refused 'cards.csv:2: options: speed is "fast"; espeak needs'
 }
 
+t_ids_in_folders() { # finished files, reuse, join, prune, `fetch` and a stage take them like other files
+	printf 'id,text\nch1/line 1,Hello there one\nch1/line 2,Hello there two\nch2/line 1,And now a third line\n' >s.csv
+	JOB='join = { subtitles = true; }; then = ( { name = "list"; outputs = ["list.txt"]; run = "cd \"$BURST_INPUTS\" && find . -name \"*.wav\" | sort >\"$OLDPWD/list.txt\""; } );' INPUT=s.csv config
+	burst run
+	is "$STATUS" 0 "run ($(tail -n 2 err.txt))"
+	is "$(cd out && find . -name '*.wav' | sort | tr '\n' ,)" './ch1/line 1.wav,./ch1/line 2.wav,./ch2/line 1.wav,./joined.wav,' "files"
+	is "$(cat out/list.txt)" "$(printf './ch1/line 1.wav\n./ch1/line 2.wav\n./ch2/line 1.wav')" "files that a stage sees"
+	INPUT=s.csv config
+	burst run
+	has err.txt 'all 3 segments are already rendered'
+	rm -r out/ch1
+	burst run --json
+	is "$(json '[.segments.rendered, .segments.cached] | @csv')" 2,1 "after a folder is lost"
+	printf 'id,text\nch3/a,Hello there two\nch1/line 1,And now a third line\n' >s.csv
+	burst run --prune --json
+	is "$(json '[.segments.rendered, .segments.cached] | @csv')" 0,2 "after lines have moved"
+	is "$(cd out && find . -name '*.wav' | sort | tr '\n' ,)" './ch1/line 1.wav,./ch3/a.wav,./joined.wav,' "files after --prune"
+	printf 'id,text\nx/y,A line that is new\n' >s.csv
+	burst run -d
+	is "$STATUS" 0 "detached run ($(tail -n 2 err.txt))"
+	burst attach
+	is "$STATUS" 0 "attach ($(tail -n 2 err.txt))"
+	[ -s out/x/y.wav ] || complain "out/x/y.wav is missing"
+	printf 'id,text\njoined.wav/y,A line\n' >s.csv
+	refused 's.csv:2: id "joined.wav/y" cannot name a file: a folder in it ends in .wav'
+}
+
 run_tests "$@"

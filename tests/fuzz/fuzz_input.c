@@ -61,7 +61,7 @@ static void check_script(struct script *s, size_t lines)
 	}
 	for (size_t i = 0; i < s->count; i++) {
 		const struct script_item *item = &s->items[i];
-		assert(!script_id_fault(item->id) && utf8_valid(item->text, strlen(item->text)));
+		assert(!script_path_fault(item->id) && utf8_valid(item->text, strlen(item->text)));
 		assert(split_has_words(item->text) && item->line > 0 && item->line <= lines);
 		assert(item->chapter < (int)s->chapter_count);
 		check_pieces(item->text);
