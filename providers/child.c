@@ -221,8 +221,8 @@ struct offer *child_offer(const struct op *op, const char *gpu, int gpus, int vr
 	const struct gpu *known = gpu_is_none(gpu) ? NULL : gpu_find(gpu);
 	int wish = child_wish(op->want, gpu, gpus);
 
-	if (!vram_gb && known)
-		vram_gb = known->vram_gb;
+	if (!vram_gb)
+		vram_gb = known ? known->vram_gb : gpu_slice_gb(gpu);
 	if (wish < 0 || ((vram_gb || gpu_is_none(gpu)) && vram_gb < op->want->offers.vram_gb))
 		return NULL;
 	struct offer *offer = op_result_add_offer(result);

@@ -317,20 +317,35 @@ static bool cut_engines(const char *text, size_t *len)
 	return true;
 }
 
-/* Where the profile of a slice ("1g.10gb") begins in its name, which has `len` characters; 0: it is
- * the name of a whole card. */
-static size_t profile_begin(const char *text, size_t len)
-{
-	size_t at = len;
-	int compute, memory, used = 0;
+/* A slice's profile, "1g.10gb", at the end of a name. */
+struct profile {
+	size_t begin; /* where it begins in the name */
+	int compute, memory_gb;
+	bool no_engines;
+};
 
-	while (at && isalnum((unsigned char)text[at - 1]))
-		at--;
-	if (at < 4 || text[at - 1] != '.' ||
-	    sscanf(text + at - 3, "%1dg.%3dgb%n", &compute, &memory, &used) != 2 ||
-	    (size_t)used != len - at + 3)
-		return 0;
-	return at - 3;
+/* Reads the profile from a text of `len` characters. False: it names no slice. */
+static bool read_profile(const char *text, size_t len, struct profile *out)
+{
+	int used = 0;
+
+	out->no_engines = cut_engines(text, &len);
+	size_t dot = len;
+	while (dot && isalnum((unsigned char)text[dot - 1]))
+		dot--;
+	if (dot < strlen("1g.") || text[dot - 1] != '.')
+		return false;
+	out->begin = dot - strlen("1g.");
+	return sscanf(text + out->begin, "%1dg.%3dgb%n", &out->compute, &out->memory_gb, &used) ==
+		       2 &&
+	       (size_t)used == len - out->begin;
+}
+
+int gpu_slice_gb(const char *text)
+{
+	struct profile profile;
+
+	return read_profile(text, name_length(text), &profile) ? profile.memory_gb : 0;
 }
 
 /* The slice of this name, with or without "MIG": "A100-SXM4-40GB-MIG-1g.5gb", "a100_1g.5gb",
@@ -339,23 +354,22 @@ static size_t profile_begin(const char *text, size_t len)
 static const struct gpu *find_slice(const char *text, size_t len)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	bool no_engines = cut_engines(text, &len);
-	size_t at = profile_begin(text, len);
+	struct profile profile;
 	char plain[PLAIN_MAX];
-	int compute, memory;
 
-	if (!at || sscanf(text + at, "%1dg.%3dgb", &compute, &memory) != 2)
+	if (!read_profile(text, len, &profile))
 		return NULL;
 	pthread_once(&once, fill_slices);
-	plain_name(plain, text, at);
+	plain_name(plain, text, profile.begin);
 	size_t n = strlen(plain);
 	if (n > 3 && !strcmp(plain + n - 3, "MIG"))
 		plain[n - 3] = '\0';
 	for (int by_family = 0; by_family < 2; by_family++)
 		for (size_t i = 0; i < slice_count; i++) {
 			const struct gpu *card = slices[i].card;
-			if (slices[i].compute == compute && slices[i].gpu.vram_gb == memory &&
-			    slices[i].no_engines == no_engines &&
+			if (slices[i].compute == profile.compute &&
+			    slices[i].gpu.vram_gb == profile.memory_gb &&
+			    slices[i].no_engines == profile.no_engines &&
 			    (by_family ? is_plain_of(plain, card->family) : is_named(card, plain)))
 				return &slices[i].gpu;
 		}

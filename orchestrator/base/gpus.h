@@ -34,6 +34,10 @@ const struct gpu *gpu_catalog(size_t *count);
  * share of the card's memory, bandwidth and compute units, and is in no list. */
 enum { GPU_SLICE_MAX = 40 };
 
+/* The memory in GB that a slice's name tells, also of an unknown card and of a profile alone
+ * ("1g.10gb"); 0: the text names no slice. */
+int gpu_slice_gb(const char *text);
+
 /* Finds a GPU by any of its names ("5090", "NVIDIA GeForce RTX 5090", "rtx-5090"); NULL: unknown. A
  * family's name ("A100") finds its most common member. */
 const struct gpu *gpu_find(const char *text);

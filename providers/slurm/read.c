@@ -111,13 +111,19 @@ static bool read_gres(const char *item, char *type, size_t room, int *count)
 	return *count > 0 && *count <= 64;
 }
 
-/* The name that people use for a card of this type, in this partition. "": none is known. */
+/* The name that people use for a card or slice of this type, in this partition. "": none is known.
+ * A type may be a slice's profile alone, "1g.10gb": the config names its card. */
 static void name_gpu(const struct section *conf, const char *type, const char *partition,
 		     char gpu[GPU_MAX])
 {
-	const char *text = type[0] ? type : untyped_gpu(conf, partition);
+	const char *card = untyped_gpu(conf, partition), *text = type[0] ? type : card;
 	const struct gpu *known = gpu_find(text);
+	char slice[2 * GPU_MAX];
 
+	if (!known && type[0]) {
+		format_text(slice, sizeof(slice), "%s %s", card, type);
+		known = gpu_find(slice);
+	}
 	copy_text(gpu, GPU_MAX, known ? known->name : text);
 }
 

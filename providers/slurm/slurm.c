@@ -28,7 +28,8 @@ static const struct option_spec options[] = {
 	{"qos", OPTION_TEXT, 0, NULL, "quality of service of the jobs"},
 	{"constraint", OPTION_TEXT, 0, NULL, "features that the node must have"},
 	{"gpus", OPTION_TEXTS, 0, NULL,
-	 "GPUs of partitions where Slurm does not name them, as in [\"gpu=A100\"]"},
+	 "GPUs of partitions where Slurm does not name them, or slices alone, as in "
+	 "[\"gpu=A100\"]"},
 	{"price_per_gpu_hour", OPTION_TEXTS, 0, NULL,
 	 "what an hour of a GPU costs you, as in [\"A100=1.20\"]"},
 	{"price_per_billing_hour", OPTION_MONEY, OPTION_USER_ONLY, NULL,

@@ -310,6 +310,13 @@ static void test_slices(void **state)
 	assert_false(gpu_satisfies("H100 MIG 1g.10gb", "H100 SXM MIG 1g.20gb"));
 	assert_true(gpu_satisfies("H100-MIG-1g.10gb", "H100 SXM MIG 1g.10gb"));
 	assert_string_equal(gpu_architecture("H100 MIG 1g.10gb"), "sm_90");
+	assert_int_equal(gpu_slice_gb("1g.10gb"), 10);
+	assert_int_equal(gpu_slice_gb("mig-2g.24gb.me"), 24);
+	assert_int_equal(gpu_slice_gb("NVIDIA-GH200-480GB-MIG-1g.12gb:2"), 12);
+	assert_int_equal(gpu_slice_gb("g.10gb"), 0);
+	assert_int_equal(gpu_slice_gb("1g.gb"), 0);
+	assert_int_equal(gpu_slice_gb("A100 80GB"), 0);
+	assert_int_equal(gpu_slice_gb(""), 0);
 	assert_true(gpu_find("RTX PRO 6000 MIG 1g.24gb")->nvenc);
 	assert_false(gpu_find("RTX PRO 6000 MIG 1g.24gb-me")->nvenc);
 }

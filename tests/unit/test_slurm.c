@@ -362,6 +362,92 @@ static void partitions_are_offered(void **state)
 	bed_free(&b);
 }
 
+/* What Slurm calls slices: with the card by its autodetection, by their profile alone, or without a
+ * type in a partition of slices. */
+static const struct {
+	const char *gres, *partition_gpu, *wish; /* partition_gpu NULL: the config names none */
+	const char *gpu, *id;                    /* NULL: not offered */
+	int vram_gb;
+} slices[] = {
+	{"gpu:a100_1g.5gb:7", NULL, "A100 40GB MIG 1g.5gb", "A100 40GB MIG 1g.5gb",
+	 "main gpu:a100_1g.5gb:1", 5},
+	{"gpu:nvidia_h100_80gb_hbm3_1g.10gb:7(S:0-1)", NULL, "H100 MIG 1g.10gb",
+	 "H100 SXM MIG 1g.10gb", "main gpu:nvidia_h100_80gb_hbm3_1g.10gb:1", 10},
+	{"gpu:a100-sxm4-80gb_1g.10gb.me:1", NULL, "A100 MIG 1g.10gb", "A100 80GB SXM MIG 1g.10gb",
+	 "main gpu:a100-sxm4-80gb_1g.10gb.me:1", 10},
+	{"gpu:1g.10gb:1", "main=H100 PCIe", "H100 PCIe MIG 1g.10gb", "H100 PCIe MIG 1g.10gb",
+	 "main gpu:1g.10gb:1", 10},
+	{"gpu:h100:2,gpu:1g.10gb:14", "main=H100", "H100 MIG 1g.10gb:2", "H100 SXM MIG 1g.10gb",
+	 "main gpu:1g.10gb:2", 10},
+	{"gpu:7", "main=A100 MIG 1g.10gb", "A100 MIG 1g.10gb", "A100 80GB SXM MIG 1g.10gb",
+	 "main gpu:1", 10},
+	{"gpu:1g.10gb:1", NULL, "1g.10gb", "1g.10gb", "main gpu:1g.10gb:1", 10},
+	{"gpu:1g.10gb:1", NULL, "H100", NULL, NULL, 0},          /* a slice is not its card */
+	{"gpu:h100:2", NULL, "H100 MIG 1g.10gb", NULL, NULL, 0}, /* nor the card its slice */
+	{"gpu:h100_1g.10gb:7", NULL, "H100 MIG 1g.20gb", NULL, NULL, 0},
+};
+
+static void slices_are_offered(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(slices); i++) {
+		const char *const wishes[] = {slices[i].wish, NULL};
+		struct op_want want = {.offers.gpus = wishes};
+		CLEANUP(free_text)
+		char *text = xasprintf(NODE("main*", "%s", "idle", "up"), slices[i].gres);
+		struct bed b = bed_new(NULL);
+		struct op_result result;
+		struct err err;
+		if (slices[i].partition_gpu)
+			section_add_item(b.conf, "gpus", slices[i].partition_gpu, "test:4");
+		assert_int_equal(play(&b, OP_OFFERS, &want, text, "", 0, NULL, &result, &err),
+				 OP_DONE);
+		const struct offer *o = result.offers;
+		if (result.offer_count != (slices[i].id != NULL) ||
+		    (slices[i].id &&
+		     (strcmp(o->gpu, slices[i].gpu) || strcmp(o->id, slices[i].id) ||
+		      o->vram_gb != slices[i].vram_gb)))
+			fail_msg("%s: %d offers: %s, %s, %d GB", slices[i].gres,
+				 (int)result.offer_count, result.offer_count ? o->gpu : "",
+				 result.offer_count ? o->id : "",
+				 result.offer_count ? o->vram_gb : 0);
+		op_result_free(&result);
+		/* a slice without a name of its card must not look larger than it is */
+		want.offers.vram_gb = 16;
+		assert_int_equal(play(&b, OP_OFFERS, &want, text, "", 0, NULL, &result, &err),
+				 OP_DONE);
+		assert_int_equal(result.offer_count, 0);
+		op_result_free(&result);
+		bed_free(&b);
+	}
+}
+
+/* A job's slice, in squeue's words and in those of accounting. */
+static void slices_of_jobs_are_known(void **state)
+{
+	static const char *const answers[] = {
+		"20" S NAME S "RUNNING" S "None" S "1" S "2" S "3" S "n1" S "main" S
+		"gres:gpu:1g.10gb:1" S "me" S "/" S MARKER "\n",
+		ACCOUNTED("COMPLETED", "90", "n1",
+			  "billing=11,cpu=1,gres/gpu:1g.10gb=1,gres/gpu=1"),
+	};
+	struct op_want want = {.id = ID};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(answers); i++) {
+		struct bed b = bed_new(NULL);
+		struct op_result result;
+		struct err err;
+		section_add_item(b.conf, "gpus", "main=H100", "test:4");
+		assert_int_equal(
+			play(&b, OP_INSPECT, &want, answers[i], "", 0, NULL, &result, &err),
+			OP_DONE);
+		assert_string_equal(result.pods[0].gpu, "H100 SXM MIG 1g.10gb");
+		op_result_free(&result);
+		bed_free(&b);
+	}
+}
+
 /* ---- bills ---- */
 
 static void bills_count_from_the_start(void **state)
@@ -646,6 +732,8 @@ int main(void)
 		cmocka_unit_test(accounting_knows_forgotten_pods),
 		cmocka_unit_test(forgotten_pods_are_gone),
 		cmocka_unit_test(partitions_are_offered),
+		cmocka_unit_test(slices_are_offered),
+		cmocka_unit_test(slices_of_jobs_are_known),
 		cmocka_unit_test(bills_count_from_the_start),
 		cmocka_unit_test(a_unit_has_a_price),
 		cmocka_unit_test(the_price_of_a_card_comes_first),
