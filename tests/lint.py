@@ -260,7 +260,6 @@ SERVES_ONE = {
     "orchestrator/plan/joint_exact.c": "the plan of a few jobs, by every partition; joint.c chooses between it and the search",
     "orchestrator/plan/joint_many.c": "the search for the plan of many jobs",
     "providers/kubernetes/check.c": "the findings and the Role of `burst doctor`, apart from what rents",
-    "providers/kubernetes/list.c": "lists in pages, and what is done with them; kubernetes.c has the account",
     "providers/kubernetes/release.c": "the calls that end a pod, by force where its node is lost",
     "providers/kubernetes/volumes.c": "volumes live longer than pods",
     "providers/modal/rent.c": "the calls that cost money, apart from those that read",

@@ -87,10 +87,13 @@ static void post_no_workers(struct engine *e, int pod, const char *words, const 
 void workers_note_gpu(struct engine *e, int pod, const char *said)
 {
 	struct workers *w = &e->pods[pod].workers;
-	const struct gpu *known = gpu_find(said);
+	const char *offered = core_pod_at(e->core, pod)->rental.offer.gpu;
+	/* in a pod with a slice nvidia-smi names the whole card: its speed is not the card's */
+	const char *name = gpu_slice_gb(offered) && !gpu_slice_gb(said) ? offered : said;
+	const struct gpu *known = gpu_find(name);
 
 	if (said[0])
-		copy_pod_text(w->gpu, sizeof(w->gpu), known ? known->name : said);
+		copy_pod_text(w->gpu, sizeof(w->gpu), known ? known->name : name);
 }
 
 /* Workers are about to be started: none is ready, none has failed. */

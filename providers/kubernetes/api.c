@@ -86,7 +86,7 @@ static enum op_next request(const struct op *op, struct call *call, const char *
 enum op_next kube_request(const struct op *op, struct call *call, const char *verb, json_t *body,
 			  const char *path, ...)
 {
-	char whole[512];
+	char whole[1400]; /* a page's token has some hundred characters */
 	va_list ap;
 
 	va_start(ap, path);
@@ -98,7 +98,7 @@ enum op_next kube_request(const struct op *op, struct call *call, const char *ve
 enum op_next kube_request_in_namespace(const struct op *op, struct call *call, const char *verb,
 				       json_t *body, const char *path, ...)
 {
-	char below[1400], whole[1600]; /* a page's token has some hundred characters */
+	char below[1400], whole[1600];
 	va_list ap;
 
 	va_start(ap, path);

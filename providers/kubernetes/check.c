@@ -78,7 +78,7 @@ enum op_next kube_check_ask(struct op *op, struct call *call, struct op_result *
 	if (op->step == TRIAL)
 		return kube_request_in_namespace(op, call, "create", trial_pod(conf),
 						 "pods?dryRun=All&fieldValidation=Strict");
-	return kube_request(op, call, "get", NULL, "/api/v1/nodes");
+	return kube_nodes_ask(op, call);
 }
 
 /* ---- findings ---- */
@@ -151,16 +151,21 @@ static void add_trial(struct op *op, const struct reply *reply, struct err *err)
 	err_clear(err);
 }
 
-static void add_nodes(struct op *op, const struct reply *reply)
+/* Returns whether there is another page. */
+static bool add_nodes(struct op *op, const struct reply *reply)
 {
 	static const struct op_want any = {0};
-	struct op asked = {.provider = op->provider, .kind = OP_OFFERS, .want = &any};
 	struct op_result found = {0};
 	struct err unreadable;
-	CLEANUP(json_decref)
-	json_t *nodes = reply->status == 0 ? kube_object(reply, &unreadable) : NULL;
+	int more = reply->status == 0 ? kube_nodes_take(op, reply, false, &unreadable) : -1;
 
-	kube_read_offers(&asked, nodes, &found);
+	if (more > 0)
+		return true;
+	const struct op asked = {.provider = op->provider,
+				 .kind = OP_OFFERS,
+				 .want = &any,
+				 .found.text = op->found.text};
+	kube_read_offers(&asked, more == 0, &found);
 	for (size_t i = 0; i < found.offer_count; i++)
 		if (found.offers[i].gpus)
 			str_addf(&op->kept, "%s: %s%s\n",
@@ -173,12 +178,13 @@ static void add_nodes(struct op *op, const struct reply *reply)
 	if (!found.offer_count)
 		str_add(&op->kept, "warn: no node has a GPU with a label that burst knows\n");
 	op_result_free(&found);
+	return false;
 }
 
 enum op_next kube_check_take(struct op *op, const struct reply *reply, struct op_result *result,
 			     struct err *err)
 {
-	bool goes_on = true;
+	bool goes_on = true, more = false;
 
 	if (op->step == VERSION)
 		goes_on = add_version(op, reply, err);
@@ -187,8 +193,8 @@ enum op_next kube_check_take(struct op *op, const struct reply *reply, struct op
 	else if (op->step == TRIAL)
 		add_trial(op, reply, err);
 	else
-		add_nodes(op, reply);
-	op->step++;
+		more = add_nodes(op, reply);
+	op->step += !more;
 	if (goes_on && op->step < OVER)
 		return OP_CALL;
 	str_add(&result->text, str_text(&op->kept));

@@ -77,6 +77,9 @@ int kube_read_pods(const json_t *list, int64_t now_s, struct op_result *result, 
 
 /* ---- list.c: OP_LIST and OP_INSPECT ---- */
 
+/* Appends the token of the next page to an empty text, which stays empty if there is none. The
+ * token is safe in a URL. ERR_TRANSIENT: this page cannot be part of a list. */
+int kube_next_page(const json_t *list, struct str *token, struct err *err);
 enum op_next kube_list_ask(struct op *op, struct call *call);
 enum op_next kube_list_take(struct op *op, const struct reply *reply, struct op_result *result,
 			    struct err *err);
@@ -90,9 +93,17 @@ enum op_next kube_release_take(struct op *op, const struct reply *reply, struct 
 
 /* ---- nodes.c: offers ---- */
 
-/* Adds an offer for each GPU that nodes of this NodeList (NULL: they may not be listed) have and
- * the job wishes for, and lines about wishes that none has. */
-void kube_read_offers(const struct op *op, const json_t *nodes, struct op_result *result);
+/* The next page of nodes, of which op->found.text keeps what is needed. OP_CALL. */
+enum op_next kube_nodes_ask(const struct op *op, struct call *call);
+/* Reads such a page. spot: nodes for spot pods. 1: there is another page; -1: ERR_TRANSIENT. */
+int kube_nodes_take(struct op *op, const struct reply *reply, bool spot, struct err *err);
+/* Adds an offer for each GPU that the nodes have and the job wishes for, and lines about wishes
+ * that none has. listed: all pages were read; else nodes may not be listed. */
+void kube_read_offers(const struct op *op, bool listed, struct op_result *result);
+/* What a pod on such an offer asks for, "nvidia.com/gpu"; points into id or a literal. */
+const char *kube_resource_of(const char *id);
+/* The pod's affinity to the offer's nodes, a new object; NULL: any node will do. */
+json_t *kube_affinity(const char *id);
 
 /* ---- keys.c: brings secrets to pods that run ---- */
 

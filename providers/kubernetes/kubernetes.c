@@ -119,7 +119,7 @@ static enum op_next ask_offers(struct op *op, struct call *call, struct err *err
 						 op->want->offers.volume.id);
 	if (kubernetes_check_wishes(op->provider->section, op->want, NULL, err) < 0)
 		return OP_FAILED;
-	return kube_request(op, call, "get", NULL, "/api/v1/nodes");
+	return kube_nodes_ask(op, call);
 }
 
 /* A claim that one node mounts at a time serves one pod: the cluster may put the next one on
@@ -139,40 +139,45 @@ static void limit_to_one_pod(const json_t *claim, struct op_result *result)
 		 jsonx_text(json_object_get(claim, "metadata"), "name", ""));
 }
 
-/* Reads the nodes kept from the step before. */
-static void read_kept_offers(const struct op *op, struct op_result *result)
+/* Reads a page of nodes. Without the right to list them (op->found.partial) the config says which
+ * GPUs there are. OP_DONE: it was the last one. */
+static enum op_next take_nodes(struct op *op, const struct reply *reply, struct err *err)
 {
-	struct err unreadable;
-	CLEANUP(json_decref)
-	json_t *nodes = op->kept.len ? jsonx_parse(op->kept.s, op->kept.len, &unreadable) : NULL;
+	int more = 0;
 
-	kube_read_offers(op, nodes, result);
+	if (reply->status == 0) {
+		more = kube_nodes_take(op, reply, op->want->offers.spot, err);
+		op->found.partial = false;
+	} else {
+		(void)kube_failed(op, reply, err);
+		if (err->kind != ERR_CREDENTIALS || !strstr(str_text(&reply->head), "(Forbidden)"))
+			return OP_FAILED;
+		err_clear(err);
+		op->found.partial = true;
+	}
+	return more < 0 ? OP_FAILED : more ? OP_CALL : OP_DONE;
 }
 
 static enum op_next take_offers(struct op *op, const struct reply *reply, struct op_result *result,
 				struct err *err)
 {
-	CLEANUP(json_decref) json_t *object = NULL;
+	CLEANUP(json_decref) json_t *claim = NULL;
 
-	if (reply->status != 0)
-		(void)kube_failed(op, reply, err);
-	/* without the right to list nodes, the config says which GPUs there are */
-	if (reply->status != 0 && !(op->step == SEE_NODES && err->kind == ERR_CREDENTIALS &&
-				    strstr(str_text(&reply->head), "(Forbidden)")))
-		return OP_FAILED;
-	if (reply->status == 0 && !(object = kube_object(reply, err)))
-		return OP_FAILED;
-	err_clear(err);
 	if (op->step == SEE_NODES) {
-		if (object)
-			str_addn(&op->kept, reply->body.s, reply->body.len);
+		enum op_next next = take_nodes(op, reply, err);
+		if (next != OP_DONE)
+			return next;
 		op->step = SEE_CLAIM;
 		if (kube_is_name(op->want->offers.volume.id))
 			return OP_CALL;
+	} else if (reply->status != 0) {
+		return kube_failed(op, reply, err);
+	} else if (!(claim = kube_object(reply, err))) {
+		return OP_FAILED;
 	}
-	read_kept_offers(op, result);
-	if (object && kube_is_name(op->want->offers.volume.id))
-		limit_to_one_pod(object, result);
+	kube_read_offers(op, !op->found.partial, result);
+	if (claim)
+		limit_to_one_pod(claim, result);
 	return OP_DONE;
 }
 

@@ -15,18 +15,16 @@ enum { SEE_PODS, DELIVERIES_MOST = 8, REMOVALS = 100 };
 
 enum { TOKEN_MOST = 1000 }; /* of the next page; real ones have some 150 characters */
 
-/* Keeps the token of the next page; none: an empty one. It is put into a URL. */
-static int keep_token(struct op *op, const json_t *list, struct err *err)
+int kube_next_page(const json_t *list, struct str *token, struct err *err)
 {
-	const char *token = jsonx_text(json_object_get(list, "metadata"), "continue", "");
+	const char *text = jsonx_text(json_object_get(list, "metadata"), "continue", "");
 
-	str_reset(&op->kept);
-	for (const char *p = token; *p; p++)
-		if ((!isalnum((unsigned char)*p) && !strchr("-_=.", *p)) || p - token >= TOKEN_MOST)
-			return err_set(err, ERR_TRANSIENT, "a list of pods with an odd next page");
-	if (*token && !json_array_size(json_object_get(list, "items")))
-		return err_set(err, ERR_TRANSIENT, "a list of pods with an empty page");
-	str_add(&op->kept, token);
+	for (const char *p = text; *p; p++)
+		if ((!isalnum((unsigned char)*p) && !strchr("-_=.", *p)) || p - text >= TOKEN_MOST)
+			return err_set(err, ERR_TRANSIENT, "a list with an odd next page");
+	if (*text && !json_array_size(json_object_get(list, "items")))
+		return err_set(err, ERR_TRANSIENT, "a list with an empty page");
+	str_add(token, text);
 	return 0;
 }
 
@@ -42,7 +40,8 @@ static int read_pods(struct op *op, const struct reply *reply, struct err *err)
 		return kube_read_pod(object, now_s, op_result_add_pod(&op->found), err);
 	if (kube_read_pods(object, now_s, &op->found, err) < 0)
 		return -1;
-	return keep_token(op, object, err);
+	str_reset(&op->kept);
+	return kube_next_page(object, &op->kept, err);
 }
 
 /* The pods of the run that lists; NULL: none. */

@@ -1,10 +1,19 @@
-/* nodes.c - offers: which GPUs the cluster's nodes have, by their labels, and what the config says
- * they cost */
+/* nodes.c - offers: which GPUs and slices of GPUs the cluster's nodes have, by their labels, and
+ * what the config says they cost */
+#include <ctype.h>
 #include <stdlib.h>
 
 #include "base/gpus.h"
 #include "base/jsonx.h"
 #include "impl.h"
+
+#define NVIDIA_GPU   "nvidia.com/gpu"
+#define NVIDIA_SLICE "nvidia.com/mig-" /* a resource of NVIDIA's strategy "mixed": "...1g.5gb" */
+/* GKE's: how a node's cards are cut ("1g.5gb"; the resource stays nvidia.com/gpu), and that pods
+ * share them. The label of the card is that of a whole one. */
+#define GKE_CARD   "cloud.google.com/gke-accelerator"
+#define GKE_SLICE  "cloud.google.com/gke-gpu-partition-size"
+#define GKE_SHARED "cloud.google.com/gke-gpu-sharing-strategy"
 
 /* Labels that name a node's GPU, the most exact one first: NVIDIA's GPU Feature Discovery, GKE,
  * Karpenter, CoreWeave, Nebius, SkyPilot. */
@@ -13,8 +22,8 @@ static const struct family {
 	const char *memory; /* a label with the memory of each GPU; NULL: none */
 	int per_gb;         /* of its number */
 } families[] = {
-	{"nvidia.com/gpu.product", "nvidia.com/gpu.memory", 1024},
-	{"cloud.google.com/gke-accelerator", NULL, 0},
+	{NVIDIA_GPU ".product", NVIDIA_GPU ".memory", 1024},
+	{GKE_CARD, NULL, 0},
 	{"karpenter.k8s.aws/instance-gpu-name", "karpenter.k8s.aws/instance-gpu-memory", 1024},
 	{"gpu.nvidia.com/class", "gpu.nvidia.com/vram", 1},
 	{"nebius.com/gpu-name", NULL, 0},
@@ -68,34 +77,135 @@ static void name_gpu(const char *value, int memory_gb, char *name, size_t room)
 	copy_text(name, room, gpu ? gpu->name : value);
 }
 
-/* A part of a card (MIG), or one that several pods share: not what its name promises. */
-static bool is_part(const char *value)
+/* The same of a slice of this card. */
+static void name_slice(const char *card, int card_gb, const char *profile, char *name, size_t room)
 {
-	return strstr(value, "-SHARED") || strstr(value, "-MIG-");
+	char whole[GPU_MAX], slice[2 * GPU_MAX];
+
+	name_gpu(card, card_gb, whole, sizeof(whole));
+	format_text(slice, sizeof(slice), "%s MIG %s", whole, profile);
+	name_gpu(slice, 0, name, room);
 }
 
-static int64_t allocatable(const json_t *node, const char *resource)
+/* Several pods share the card or slice: not what its name promises. */
+static bool is_shared(const char *value)
 {
-	const json_t *status = json_object_get(node, "status");
-
-	return strtoll(jsonx_text(json_object_get(status, "allocatable"), resource, "0"), NULL, 10);
+	return strstr(value, "-SHARED") != NULL;
 }
 
-static int memory_of(const struct family *f, const json_t *labels)
+/* A slice whose label tells no profile, as "-MIG-INVALID". */
+static bool is_odd_slice(const char *value)
 {
-	long memory = f->memory ? strtol(jsonx_text(labels, f->memory, "0"), NULL, 10) : 0;
-
-	return memory > 0 && memory < 1 << 24 ? (int)((memory + f->per_gb / 2) / f->per_gb) : 0;
+	return strstr(value, "-MIG-") && !gpu_slice_gb(value);
 }
 
-/* ---- offers ---- */
+static const json_t *labels_of(const json_t *node)
+{
+	return json_object_get(json_object_get(node, "metadata"), "labels");
+}
 
-/* Cards of one kind, on any number of nodes. */
+static const json_t *allocatable(const json_t *node)
+{
+	return json_object_get(json_object_get(node, "status"), "allocatable");
+}
+
+static int64_t count_of(const json_t *node, const char *resource)
+{
+	return strtoll(jsonx_text(allocatable(node), resource, "0"), NULL, 10);
+}
+
+/* GB of memory by a label that counts in units of 1/per_gb GB; 0: unknown. */
+static int memory_gb_of(const json_t *labels, const char *label, int per_gb)
+{
+	long memory = label ? strtol(jsonx_text(labels, label, "0"), NULL, 10) : 0;
+
+	return memory > 0 && memory < 1 << 24 ? (int)((memory + per_gb / 2) / per_gb) : 0;
+}
+
+/* ---- pages of nodes ---- */
+
+/* A node has some 15 kB, mostly names of images: a page is below 4 MB. */
+#define PAGE "200"
+
+/* op->found.text keeps what is needed of the pages that were read: the token of the next page, and
+ * a line of JSON for each node with GPUs. */
+enum op_next kube_nodes_ask(const struct op *op, struct call *call)
+{
+	const char *token = str_text(&op->found.text);
+	int len = (int)strcspn(token, "\n");
+
+	return kube_request(op, call, "get", NULL, "/api/v1/nodes?limit=" PAGE "%s%.*s",
+			    len ? "&continue=" : "", len, token);
+}
+
+static bool is_needed(const char *key)
+{
+	for (size_t i = 0; i < ARRAY_LEN(families); i++)
+		if (!strcmp(key, families[i].label) ||
+		    (families[i].memory && !strcmp(key, families[i].memory)))
+			return true;
+	return starts_with(key, "nvidia.com/") || !strcmp(key, GKE_SLICE) ||
+	       !strcmp(key, GKE_SHARED);
+}
+
+/* The members of an object that tell of GPUs; a new object. */
+static json_t *needed_of(const json_t *object)
+{
+	json_t *kept = json_object(), *value;
+	const char *key;
+
+	json_object_foreach ((json_t *)object, key, value)
+		if (is_needed(key))
+			json_object_set(kept, key, value);
+	return kept;
+}
+
+static void keep_node(struct str *to, const json_t *node)
+{
+	json_t *resources = needed_of(allocatable(node));
+
+	if (!json_object_size(resources)) {
+		json_decref(resources);
+		return;
+	}
+	CLEANUP(json_decref)
+	json_t *kept = json_pack("{s:{s:o},s:{s:o}}", "metadata", "labels",
+				 needed_of(labels_of(node)), "status", "allocatable", resources);
+	CLEANUP(free_text) char *line = jsonx_line(kept);
+	str_add(to, line ? line : "{}");
+	str_addc(to, '\n');
+}
+
+int kube_nodes_take(struct op *op, const struct reply *reply, bool spot, struct err *err)
+{
+	CLEANUP(json_decref) json_t *list = kube_object(reply, err);
+	CLEANUP(str_free) struct str all = STR_INIT;
+	const char *before = strchr(str_text(&op->found.text), '\n');
+	const json_t *node;
+	size_t i;
+
+	if (!list || kube_next_page(list, &all, err) < 0)
+		return -1;
+	bool more = all.len > 0;
+	str_add(&all, before ? before : "\n");
+	json_array_foreach (json_object_get(list, "items"), i, node)
+		if (kube_node_suits(op->provider->section, node, spot))
+			keep_node(&all, node);
+	str_reset(&op->found.text);
+	str_addn(&op->found.text, all.s, all.len);
+	return more;
+}
+
+/* ---- kinds of cards and slices ---- */
+
+/* Cards or slices of one kind, on any number of nodes. */
 struct kind {
-	char id[sizeof((struct offer *)0)->id]; /* "LABEL=VALUE,VALUE" */
 	char gpu[GPU_MAX];
-	int memory_gb; /* the least that a node reports; 0: none does */
-	int64_t most;  /* cards on one node */
+	char key[128]; /* the label by which its nodes are found; "": the config alone knows it */
+	char values[160]; /* of this label, "VALUE,VALUE" */
+	char slice[64];   /* the resource of a slice, or GKE's partition size; "": neither */
+	int memory_gb;    /* the least that a node reports; 0: none does */
+	int64_t most;     /* on one node */
 };
 
 enum { KINDS_MOST = 64 };
@@ -105,72 +215,208 @@ struct kinds {
 	size_t count;
 };
 
-/* Whether the id names this value of this label. */
-static bool has_value(const char *id, const char *value)
+/* What a node has of one kind. */
+struct piece {
+	const char *gpu, *key, *value, *slice;
+	int memory_gb;
+	int64_t count;
+};
+
+/* Whether the text can be part of an offer's id. */
+static bool is_word(const char *text)
+{
+	size_t len = strlen(text);
+
+	return len == strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				   "-_./");
+}
+
+/* Whether the list "VALUE,VALUE" has this value. */
+static bool has_value(const char *values, const char *value)
 {
 	size_t len = strlen(value);
 
-	for (const char *at = strchr(id, '='); at && *at; at = strchr(at + 1, ','))
-		if (!strncmp(at + 1, value, len) && (!at[1 + len] || at[1 + len] == ','))
+	for (const char *at = values; *at; at += strcspn(at, ","), at += *at == ',')
+		if (!strncmp(at, value, len) && (!at[len] || at[len] == ','))
 			return true;
 	return false;
 }
 
-/* The kind with this label and GPU; a new one if there is none. NULL: there are too many. */
-static struct kind *find_kind(struct kinds *kinds, const char *label, const char *gpu)
+/* The kind of this piece; a new one if there is none. NULL: there are too many. */
+static struct kind *find_kind(struct kinds *kinds, const struct piece *piece)
 {
-	size_t len = strlen(label);
-
 	for (size_t i = 0; i < kinds->count; i++)
-		if (!strcmp(kinds->list[i].gpu, gpu) && !strncmp(kinds->list[i].id, label, len) &&
-		    kinds->list[i].id[len] == '=')
+		if (!strcmp(kinds->list[i].gpu, piece->gpu) &&
+		    !strcmp(kinds->list[i].key, piece->key) &&
+		    !strcmp(kinds->list[i].slice, piece->slice))
 			return &kinds->list[i];
 	if (kinds->count == KINDS_MOST)
 		return NULL;
 	struct kind *made = &kinds->list[kinds->count++];
 	*made = (struct kind){0};
-	COPY_TEXT(made->gpu, gpu);
-	format_text(made->id, sizeof(made->id), "%s=", label);
+	COPY_TEXT(made->gpu, piece->gpu);
+	COPY_TEXT(made->key, piece->key);
+	COPY_TEXT(made->slice, piece->slice);
 	return made;
 }
 
-static void add_card(struct kinds *kinds, const struct family *f, const json_t *node)
+static void add_piece(struct kinds *kinds, const struct piece *piece)
 {
-	const json_t *labels = json_object_get(json_object_get(node, "metadata"), "labels");
+	const size_t room = sizeof(((struct offer *)0)->id);
+	struct kind *kind;
+
+	if (piece->count <= 0 || !is_word(piece->key) || !is_word(piece->value) ||
+	    !is_word(piece->slice) || strlen(piece->slice) >= sizeof(kind->slice) ||
+	    !(kind = find_kind(kinds, piece)))
+		return;
+	if (!has_value(kind->values, piece->value)) {
+		size_t len = strlen(kind->values);
+		if (strlen(kind->key) + len + strlen(piece->value) + strlen(kind->slice) + 4 > room)
+			return;
+		format_text(kind->values + len, sizeof(kind->values) - len, "%s%s", len ? "," : "",
+			    piece->value);
+	}
+	kind->most = MAX(kind->most, piece->count);
+	if (piece->memory_gb && (!kind->memory_gb || piece->memory_gb < kind->memory_gb))
+		kind->memory_gb = piece->memory_gb;
+}
+
+/* Cards, or the slices into which all cards of the node are cut: NVIDIA's label says so itself, and
+ * GKE's in a second one. */
+static void add_cards(struct kinds *kinds, const struct family *f, const json_t *node)
+{
+	const json_t *labels = labels_of(node);
 	const char *value = jsonx_text(labels, f->label, "");
-	int memory_gb = memory_of(f, labels);
+	const bool gke = !strcmp(f->label, GKE_CARD);
+	const char *slice = gke ? jsonx_text(labels, GKE_SLICE, "") : "";
+	int memory_gb = memory_gb_of(labels, f->memory, f->per_gb);
 	char gpu[GPU_MAX];
 
-	name_gpu(value, memory_gb, gpu, sizeof(gpu));
-	struct kind *kind = find_kind(kinds, f->label, gpu);
-	if (!kind)
+	if (is_shared(value) || is_odd_slice(value) ||
+	    (gke && jsonx_text(labels, GKE_SHARED, NULL)))
 		return;
-	bool known = has_value(kind->id, value), first = kind->id[strlen(f->label) + 1] == '\0';
-	if (!known && strlen(kind->id) + strlen(value) + 2 > sizeof(kind->id))
+	if (slice[0])
+		name_slice(value, memory_gb, slice, gpu, sizeof(gpu));
+	else
+		name_gpu(value, memory_gb, gpu, sizeof(gpu));
+	add_piece(kinds, &(struct piece){gpu, f->label, value, slice, slice[0] ? 0 : memory_gb,
+					 count_of(node, NVIDIA_GPU)});
+}
+
+/* Slices that are a resource of their own beside others of the node. f: the family that names the
+ * card, for nodes without NVIDIA's labels of slices; NULL: none does. */
+static void add_slices(struct kinds *kinds, const struct family *f, const json_t *node,
+		       const char *resource)
+{
+	const json_t *labels = labels_of(node);
+	char product[128], memory[128], gpu[GPU_MAX];
+
+	format_text(product, sizeof(product), "%s.product", resource);
+	format_text(memory, sizeof(memory), "%s.memory", resource);
+	struct piece piece = {.gpu = gpu,
+			      .key = product,
+			      .value = jsonx_text(labels, product, ""),
+			      .slice = resource,
+			      .memory_gb = memory_gb_of(labels, memory, 1024),
+			      .count = count_of(node, resource)};
+	if (piece.value[0]) {
+		name_gpu(piece.value, piece.memory_gb, gpu, sizeof(gpu));
+	} else if (f) {
+		piece.key = f->label;
+		piece.value = jsonx_text(labels, f->label, "");
+		name_slice(piece.value, memory_gb_of(labels, f->memory, f->per_gb),
+			   resource + strlen(NVIDIA_SLICE), gpu, sizeof(gpu));
+	} else {
 		return;
-	if (!known)
-		format_text(kind->id + strlen(kind->id), sizeof(kind->id) - strlen(kind->id),
-			    "%s%s", first ? "" : ",", value);
-	kind->most = MAX(kind->most, allocatable(node, "nvidia.com/gpu"));
-	if (memory_gb && (!kind->memory_gb || memory_gb < kind->memory_gb))
-		kind->memory_gb = memory_gb;
+	}
+	if (!is_shared(piece.value) && !is_odd_slice(piece.value))
+		add_piece(kinds, &piece);
+}
+
+static const struct family *family_of(const json_t *node)
+{
+	for (size_t i = 0; i < ARRAY_LEN(families); i++)
+		if (*jsonx_text(labels_of(node), families[i].label, ""))
+			return &families[i];
+	return NULL;
 }
 
 static void add_node(struct kinds *kinds, const json_t *node)
 {
-	const json_t *labels = json_object_get(json_object_get(node, "metadata"), "labels");
+	const struct family *f = family_of(node);
+	const char *resource;
+	json_t *count;
 
-	if (allocatable(node, "nvidia.com/gpu") <= 0)
-		return;
-	for (size_t i = 0; i < ARRAY_LEN(families); i++) {
-		const char *value = jsonx_text(labels, families[i].label, "");
-		if (!value[0])
-			continue;
-		if (!is_part(value) && !strchr(value, ','))
-			add_card(kinds, &families[i], node);
-		return;
-	}
+	if (f)
+		add_cards(kinds, f, node);
+	json_object_foreach ((json_t *)allocatable(node), resource, count)
+		if (starts_with(resource, NVIDIA_SLICE) && !ends_with(resource, ".shared"))
+			add_slices(kinds, f, node, resource);
 }
+
+/* ---- an offer's id ---- */
+
+/* "LABEL=VALUE,VALUE", and for a slice " RESOURCE" or, at GKE, " SIZE". "any": no node was seen,
+ * and the config's selector finds it. */
+static void write_id(const struct kind *kind, char *to, size_t room)
+{
+	if (kind->key[0])
+		format_text(to, room, "%s=%s%s%s", kind->key, kind->values,
+			    kind->slice[0] ? " " : "", kind->slice);
+	else
+		copy_text(to, room, "any");
+}
+
+/* What follows the values; "": nothing. */
+static const char *slice_in_id(const char *id)
+{
+	const char *blank = strchr(id, ' ');
+
+	return blank ? blank + 1 : "";
+}
+
+const char *kube_resource_of(const char *id)
+{
+	const char *slice = slice_in_id(id);
+
+	return starts_with(slice, NVIDIA_SLICE) ? slice : NVIDIA_GPU;
+}
+
+/* values: a list of texts, taken over; NULL: the node must not have the label. */
+static void add_expression(json_t *to, json_t *key, json_t *values)
+{
+	json_array_append_new(to, json_pack("{s:o,s:s,s:o*}", "key", key, "operator",
+					    values ? "In" : "DoesNotExist", "values", values));
+}
+
+json_t *kube_affinity(const char *id)
+{
+	size_t key = strcspn(id, "="), end = strcspn(id, " ");
+	const char *slice = slice_in_id(id);
+	json_t *values = json_array(), *expressions = json_array();
+
+	for (size_t at = key, len; at < end; at += len + 1) {
+		len = strcspn(id + at + 1, ", ");
+		json_array_append_new(values, json_stringn(id + at + 1, len));
+	}
+	if (!json_array_size(values)) {
+		json_decref(values);
+		json_decref(expressions);
+		return NULL;
+	}
+	add_expression(expressions, json_stringn(id, key), values);
+	if (starts_with(id, GKE_CARD "=")) {
+		bool cut = slice[0] && !starts_with(slice, NVIDIA_SLICE);
+		add_expression(expressions, json_string(GKE_SLICE),
+			       cut ? json_pack("[s]", slice) : NULL);
+		add_expression(expressions, json_string(GKE_SHARED), NULL);
+	}
+	return json_pack("{s:{s:{s:[{s:o}]}}}", "nodeAffinity",
+			 "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms",
+			 "matchExpressions", expressions);
+}
+
+/* ---- offers ---- */
 
 static void add_offer(const struct op *op, const struct kind *kind, int gpus,
 		      struct op_result *result)
@@ -187,7 +433,7 @@ static void add_offer(const struct op *op, const struct kind *kind, int gpus,
 	if (!offer)
 		return;
 	offer->spot = spot;
-	COPY_TEXT(offer->id, kind->id);
+	write_id(kind, offer->id, sizeof(offer->id));
 	COPY_TEXT(offer->region, section_text(conf, "namespace"));
 }
 
@@ -234,7 +480,7 @@ static void add_kinds_of_config(const struct section *conf, bool spot, bool node
 		if (seen || kinds->count == KINDS_MOST)
 			continue;
 		struct kind *made = &kinds->list[kinds->count++];
-		*made = (struct kind){.id = "any", .most = 64};
+		*made = (struct kind){.most = 64};
 		COPY_TEXT(made->gpu, known ? known->name : name);
 	}
 }
@@ -257,20 +503,22 @@ static void add_lines_about_missing(const struct op *op, const struct kinds *kin
 	}
 }
 
-void kube_read_offers(const struct op *op, const json_t *nodes, struct op_result *result)
+void kube_read_offers(const struct op *op, bool listed, struct op_result *result)
 {
-	const struct section *conf = op->provider->section;
-	const struct kind none = {.id = "any", .gpu = GPU_NONE, .most = 1};
+	const struct kind none = {.gpu = GPU_NONE, .most = 1};
+	const char *at = str_text(&op->found.text), *line;
 	bool spot = op->want->offers.spot;
 	struct kinds *kinds = xcalloc(1, sizeof(*kinds));
-	const json_t *node;
-	size_t i;
+	size_t len;
 
-	json_array_foreach (json_object_get(nodes, "items"), i, node)
-		if (kube_node_suits(conf, node, spot))
-			add_node(kinds, node);
-	add_kinds_of_config(conf, spot, nodes != NULL, kinds);
-	for (i = 0; i < kinds->count; i++)
+	(void)str_next_line(&at, &len); /* the token of the next page: there is none */
+	while (listed && (line = str_next_line(&at, &len))) {
+		struct err unreadable;
+		CLEANUP(json_decref) json_t *node = jsonx_parse(line, len, &unreadable);
+		add_node(kinds, node);
+	}
+	add_kinds_of_config(op->provider->section, spot, listed, kinds);
+	for (size_t i = 0; i < kinds->count; i++)
 		add_offers_of(op, &kinds->list[i], result);
 	add_offers_of(op, &none, result);
 	add_lines_about_missing(op, kinds, result, &result->text);

@@ -87,7 +87,7 @@ static json_t *resources(const struct rent_request *rent)
 	set_amount(requests, "cpu", rent->cpu, "");
 	set_amount(requests, "memory", rent->memory_gb, "Gi");
 	set_amount(requests, "ephemeral-storage", rent->disk_gb, "Gi");
-	set_amount(limits, "nvidia.com/gpu", rent->offer.gpus, "");
+	set_amount(limits, kube_resource_of(rent->offer.id), rent->offer.gpus, "");
 	return json_pack("{s:o,s:o}", "requests", requests, "limits", limits);
 }
 
@@ -116,28 +116,6 @@ static json_t *volumes(const struct rent_request *rent)
 	return list;
 }
 
-/* The offer's id is "LABEL=VALUE,VALUE": any node with one of these has that GPU. "any": no node
- * was seen, and the config's selector finds it. NULL: no affinity. */
-static json_t *affinity(const struct offer *offer)
-{
-	size_t key = strcspn(offer->id, "=");
-	json_t *values = json_array();
-
-	for (const char *at = offer->id + key; *at; at += strcspn(at, ",")) {
-		at++;
-		json_array_append_new(values, json_stringn(at, strcspn(at, ",")));
-	}
-	if (!json_array_size(values)) {
-		json_decref(values);
-		return NULL;
-	}
-	json_t *term = json_pack("{s:[{s:s%,s:s,s:o}]}", "matchExpressions", "key", offer->id, key,
-				 "operator", "In", "values", values);
-	return json_pack("{s:{s:{s:[o]}}}", "nodeAffinity",
-			 "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms",
-			 term);
-}
-
 /* Sets a text of the spec that the config may name. */
 static void set_named(json_t *spec, const char *field, const struct section *conf, const char *key)
 {
@@ -150,7 +128,8 @@ static void set_named(json_t *spec, const char *field, const struct section *con
 /* Where the pod may run: labels, taints, the class of its runtime and of its priority. */
 static void add_placement(json_t *spec, const struct section *conf, const struct offer *offer)
 {
-	json_t *selector = json_object(), *tolerations = json_array(), *wanted = affinity(offer);
+	json_t *selector = json_object(), *tolerations = json_array(),
+	       *wanted = kube_affinity(offer->id);
 
 	if (offer->gpus)
 		json_array_append_new(tolerations, json_pack("{s:s,s:s}", "key", "nvidia.com/gpu",

@@ -66,6 +66,31 @@ it_is_preempted() {
 	fresh
 }
 
+# ---- slices, and nodes in pages ----
+
+# The node has a slice as NVIDIA's device plugin shows it (strategy mixed), behind 210 nodes that are on paper only: a page has 200.
+a_slice_on_the_second_page() {
+	local list
+	jq -n '{apiVersion: "v1", kind: "List", items: [range(210) | {apiVersion: "v1", kind: "Node", metadata: {name: "a-\(.)", labels: {type: "paper"}}}]}' |
+		k create -f - >/dev/null
+	k label node localhost nvidia.com/mig-1g.10gb.product=NVIDIA-H100-80GB-HBM3-MIG-1g.10gb >/dev/null
+	for list in capacity allocatable; do
+		k patch node localhost --subresource=status --type=json -p "[{\"op\":\"add\",\"path\":\"/status/$list/nvidia.com~1mig-1g.10gb\",\"value\":\"1\"}]" >/dev/null
+	done
+	script_lines 4
+	KUBE='image = "bed.test/debian:12";' IMAGE=bed.test/debian:12 GPUS='"H100 MIG 1g.10gb"' kb_config 'pods = 1;'
+	sed -i '/^volume/d' burst.cfg
+	burst_bg run --json
+	wait_for 60 "a pod" there_are 1
+	is "$(k get pods -l burst.dev/machine -o json | jq -c '.items[0].spec.containers[0].resources.limits')" '{"nvidia.com/mig-1g.10gb":"1"}' "what it asks for"
+	burst_wait
+	is "$STATUS" 0 "a run on a slice ($(tail -n 2 err.txt | tr '\n' '|'))"
+	is "$(json '.pods[0].gpu')" "H100 SXM MIG 1g.10gb" "its GPU"
+	is "$(wavs)" 4 files
+	k delete nodes -l type=paper >/dev/null
+	fresh
+}
+
 # ---- objects ----
 
 # Each key of the config that comes to be in a Pod, as the API server itself takes it: doctor's trial and the pod's create are strict.
@@ -188,6 +213,7 @@ t_a_real_cluster() {
 	the_suite
 	the_api_server_is_killed
 	it_is_preempted
+	a_slice_on_the_second_page
 	bed_down
 }
 

@@ -58,4 +58,55 @@ a_list_shows_silence() { # 15 s after the end of its grace
 was_asked_twice() { [ "$(asked "delete pods")" -ge 2 ]; }
 t_lost_nodes() { cases c_the_rest_goes_elsewhere c_a_node_that_does_not_end_its_pod c_evicted_by_the_cluster; }
 
+# ---- nodes whose cards are cut in slices ----
+
+sliced_nodes() { # as NVIDIA's labels and device plugin show them with the strategies mixed and single, and GKE; the card between them is whole
+	kb_control nodes '[
+		{"metadata":{"name":"node-mixed","labels":{"nvidia.com/gpu.product":"NVIDIA-H100-80GB-HBM3","nvidia.com/mig-1g.10gb.product":"NVIDIA-H100-80GB-HBM3-MIG-1g.10gb"}},
+			"status":{"allocatable":{"nvidia.com/gpu":"0","nvidia.com/mig-1g.10gb":"1"}}},
+		{"metadata":{"name":"node-single","labels":{"nvidia.com/gpu.product":"NVIDIA-A100-SXM4-40GB-MIG-1g.5gb"}},"status":{"allocatable":{"nvidia.com/gpu":"7"}}},
+		{"metadata":{"name":"node-whole","labels":{"cloud.google.com/gke-accelerator":"nvidia-l4"}},"status":{"allocatable":{"nvidia.com/gpu":"1"}}},
+		{"metadata":{"name":"node-gke","labels":{"cloud.google.com/gke-accelerator":"nvidia-tesla-a100","cloud.google.com/gke-gpu-partition-size":"2g.10gb"}},
+			"status":{"allocatable":{"nvidia.com/gpu":"3"}}}]' >/dev/null
+}
+runs_on() { # runs_on WISH GPU NODE RESOURCE
+	local spec='.pods[-1].object.spec'
+	script_lines 2
+	GPUS="\"$1\"" kb_config 'pods = 1;'
+	no_volume
+	burst run --json
+	all_done 2
+	is "$(json '.pods[0].gpu')" "$2" "its GPU"
+	is "$(kb_control state | jq -r "$spec.nodeName")" "$3" "its node"
+	is "$(kb_control state | jq -c "$spec.containers[0].resources.limits")" "{\"$4\":\"1\"}" "what it asks for"
+	rm -rf out
+}
+c_each_slice_is_offered_as_one() {
+	sliced_nodes
+	runs_on "H100 MIG 1g.10gb" "H100 SXM MIG 1g.10gb" node-mixed nvidia.com/mig-1g.10gb
+	runs_on "A100 MIG 1g.5gb" "A100 40GB MIG 1g.5gb" node-single nvidia.com/gpu
+	runs_on "A100 MIG 2g.10gb" "A100 40GB MIG 2g.10gb" node-gke nvidia.com/gpu
+	runs_on L4 L4 node-whole nvidia.com/gpu
+}
+c_a_slice_is_not_its_card() {
+	sliced_nodes
+	GPUS='"A100"' wrong_gpu "no node of the cluster has A100 for burst; its nodes have A100 40GB MIG 2g.10gb, H100 SXM MIG 1g.10gb, A100 40GB MIG 1g.5gb, L4"
+}
+wrong_gpu() {
+	script_lines 2
+	kb_config 'pods = 1; wait = "3s";'
+	no_volume
+	burst run
+	fails 4 "$1"
+}
+# A list of nodes comes in pages, to a run as to doctor.
+c_a_card_on_the_last_page() {
+	fault "list nodes" '{"page":1}' -1
+	GPUS='"RTX 4090"' one_pod
+	is "$(kb_control state | jq -r '.pods[0].object.spec.nodeName')" node-b "its node"
+	burst doctor
+	has out.txt "RTX 4090 has a price"
+}
+t_slices_and_pages() { cases c_each_slice_is_offered_as_one c_a_slice_is_not_its_card c_a_card_on_the_last_page; }
+
 run_tests "$@"

@@ -9,7 +9,7 @@ t_requests_are_published_ones() {
 	[ -e "$OPENAPI/api__v1_openapi.json" ] || { skip "no OpenAPI files of Kubernetes: make kubernetes-bed, or BURST_KUBERNETES_OPENAPI=FOLDER"; return; }
 	python3 -c 'import jsonschema' 2>/dev/null || { skip "no jsonschema (Debian package python3-jsonschema)"; return; }
 	cloud || return
-	kb_control nodes '[{"metadata":{"name":"node-s","labels":{"pool":"gpu","tier":"spot","nvidia.com/gpu.product":"NVIDIA-L40S"}},"spec":{"taints":[{"key":"team","effect":"NoSchedule"}]},
+	kb_control nodes '[{"metadata":{"name":"node-s","labels":{"pool":"gpu","tier":"spot","cloud.google.com/gke-accelerator":"nvidia-l40s"}},"spec":{"taints":[{"key":"team","effect":"NoSchedule"}]},
 		"status":{"allocatable":{"nvidia.com/gpu":"2"}}}]' >/dev/null
 	script_lines 4
 	KUBE='node_selector = ["pool=gpu"]; tolerations = ["team"]; spot_selector = ["tier=spot"]; spot_tolerations = ["spot=yes:NoSchedule"]; spot_prices = ["L40S=0.40"];

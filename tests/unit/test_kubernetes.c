@@ -283,6 +283,16 @@ static void test_placement(void **state)
 	"{\"metadata\":{\"labels\":{\"" label "\":\"" value "\"" more "}},"                        \
 	"\"status\":{\"allocatable\":{\"nvidia.com/gpu\":\"2\"}}}"
 #define PRODUCT "nvidia.com/gpu.product"
+/* Labels as NVIDIA's GPU Feature Discovery sets them, and resources of its device plugin. */
+#define MIXED                                                                                      \
+	"{\"metadata\":{\"labels\":{\"nvidia.com/mig.strategy\":\"mixed\","                        \
+	"\"" PRODUCT "\":\"NVIDIA-H100-80GB-HBM3\",\"nvidia.com/gpu.memory\":\"81559\","           \
+	"\"nvidia.com/mig-3g.40gb.product\":\"NVIDIA-H100-80GB-HBM3-MIG-3g.40gb\","                \
+	"\"nvidia.com/mig-3g.40gb.memory\":\"40448\","                                             \
+	"\"nvidia.com/mig-1g.10gb.me.product\":\"NVIDIA-H100-80GB-HBM3-MIG-1g.10gb.me\"}},"        \
+	"\"status\":{\"allocatable\":{\"cpu\":\"8\",\"nvidia.com/gpu\":\"1\","                     \
+	"\"nvidia.com/mig-3g.40gb\":\"1\",\"nvidia.com/mig-1g.10gb.me\":\"2\","                    \
+	"\"nvidia.com/mig-2g.20gb\":\"0\",\"nvidia.com/mig-4g.40gb.shared\":\"4\"}}}"
 
 static const struct {
 	const char *name, *nodes, *wish;
@@ -296,6 +306,19 @@ static const struct {
 	 PRODUCT "=NVIDIA-L40S,L40S"},
 	{"GKE's A100 has 40 GB", CARD("cloud.google.com/gke-accelerator", "nvidia-tesla-a100", ""),
 	 "A100", 80, NULL, NULL},
+	{"GKE's A100 in parts is no A100",
+	 CARD("cloud.google.com/gke-accelerator", "nvidia-tesla-a100",
+	      ",\"cloud.google.com/gke-gpu-partition-size\":\"1g.5gb\""),
+	 "A100", 0, NULL, NULL},
+	{"GKE's part of an A100",
+	 CARD("cloud.google.com/gke-accelerator", "nvidia-tesla-a100",
+	      ",\"cloud.google.com/gke-gpu-partition-size\":\"1g.5gb\""),
+	 "A100 MIG 1g.5gb", 5, "A100 40GB MIG 1g.5gb",
+	 "cloud.google.com/gke-accelerator=nvidia-tesla-a100 1g.5gb"},
+	{"GKE's shared card is none",
+	 CARD("cloud.google.com/gke-accelerator", "nvidia-l4",
+	      ",\"cloud.google.com/gke-gpu-sharing-strategy\":\"time-sharing\""),
+	 "L4", 0, NULL, NULL},
 	{"GKE's A100 with 80 GB", CARD("cloud.google.com/gke-accelerator", "nvidia-a100-80gb", ""),
 	 "A100", 80, "A100 80GB SXM", "cloud.google.com/gke-accelerator=nvidia-a100-80gb"},
 	{"Karpenter's a100 says its memory",
@@ -305,8 +328,44 @@ static const struct {
 	{"Karpenter's a100 without memory is the small one",
 	 CARD("karpenter.k8s.aws/instance-gpu-name", "a100", ""), "A100", 80, NULL, NULL},
 	{"a shared card is none", CARD(PRODUCT, "NVIDIA-L40S-SHARED", ""), "L40S", 0, NULL, NULL},
-	{"a part of a card is none", CARD(PRODUCT, "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb", ""), "A100",
+	{"a slice is not its card", CARD(PRODUCT, "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb", ""), "A100",
 	 0, NULL, NULL},
+	{"slices of one kind (strategy single)",
+	 CARD(PRODUCT, "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb", ",\"nvidia.com/gpu.memory\":\"4864\""),
+	 "A100 MIG 1g.5gb", 5, "A100 40GB MIG 1g.5gb", PRODUCT "=NVIDIA-A100-SXM4-40GB-MIG-1g.5gb"},
+	{"a slice with its memory", CARD(PRODUCT, "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb", ""),
+	 "A100 MIG 1g.5gb", 6, NULL, NULL},
+	{"slices of a card that the catalogue lacks", CARD(PRODUCT, "NVIDIA-H20-MIG-1g.12gb", ""),
+	 "NVIDIA-H20-MIG-1g.12gb", 12, "NVIDIA-H20-MIG-1g.12gb", PRODUCT "=NVIDIA-H20-MIG-1g.12gb"},
+	{"such a slice is no larger than its name", CARD(PRODUCT, "NVIDIA-H20-MIG-1g.12gb", ""),
+	 "NVIDIA-H20-MIG-1g.12gb", 13, NULL, NULL},
+	{"slices that are shared", CARD(PRODUCT, "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb-SHARED", ""),
+	 "A100 MIG 1g.5gb", 0, NULL, NULL},
+	{"slices that do not suit the strategy",
+	 CARD(PRODUCT, "NVIDIA-A100-SXM4-40GB-MIG-INVALID", ""),
+	 "NVIDIA-A100-SXM4-40GB-MIG-INVALID", 0, NULL, NULL},
+	{"slices of several kinds (strategy mixed)", MIXED, "H100 MIG 3g.40gb", 40,
+	 "H100 SXM MIG 3g.40gb",
+	 "nvidia.com/mig-3g.40gb.product=NVIDIA-H100-80GB-HBM3-MIG-3g.40gb nvidia.com/mig-3g.40gb"},
+	{"the smaller ones, two of them", MIXED, "H100 MIG 1g.10gb:2", 10, "H100 SXM MIG 1g.10gb",
+	 "nvidia.com/mig-1g.10gb.me.product=NVIDIA-H100-80GB-HBM3-MIG-1g.10gb.me "
+	 "nvidia.com/mig-1g.10gb.me"},
+	{"more than there are", MIXED, "H100 MIG 1g.10gb:3", 0, NULL, NULL},
+	{"none of a kind", MIXED, "H100 MIG 2g.20gb", 0, NULL, NULL},
+	{"shared ones under a name of their own", MIXED, "H100 MIG 4g.40gb", 0, NULL, NULL},
+	{"the whole cards beside them", MIXED, "H100", 0, "H100 SXM",
+	 PRODUCT "=NVIDIA-H100-80GB-HBM3"},
+	{"slices whose card another label names",
+	 "{\"metadata\":{\"labels\":{\"karpenter.k8s.aws/instance-gpu-name\":\"a100\","
+	 "\"karpenter.k8s.aws/instance-gpu-memory\":\"81920\"}},\"status\":{\"allocatable\":{"
+	 "\"nvidia.com/mig-1g.10gb\":\"7\"}}}",
+	 "A100 MIG 1g.10gb", 10, "A100 80GB SXM MIG 1g.10gb",
+	 "karpenter.k8s.aws/instance-gpu-name=a100 nvidia.com/mig-1g.10gb"},
+	{"slices of a card that no label names",
+	 "{\"metadata\":{},\"status\":{\"allocatable\":{\"nvidia.com/mig-1g.10gb\":\"7\"}}}",
+	 "A100 MIG 1g.10gb", 0, NULL, NULL},
+	{"labels that no cluster can have", CARD(PRODUCT, "L40S foo=bar", ""), "L40S foo=bar", 0,
+	 NULL, NULL},
 	{"another card", CARD(PRODUCT, "NVIDIA-L4", ""), "L40S", 0, NULL, NULL},
 	{"two cards of one node", CARD(PRODUCT, "NVIDIA-L40S", ""), "L40S:2", 0, "L40S",
 	 PRODUCT "=NVIDIA-L40S"},
@@ -318,6 +377,16 @@ static const struct {
 	 "L40S", 0, NULL, NULL},
 };
 
+static void take_nodes(struct op *op, const char *list)
+{
+	struct reply reply = {0};
+	struct err err;
+
+	str_add(&reply.body, list);
+	assert_int_equal(kube_nodes_take(op, &reply, false, &err), 0);
+	reply_free(&reply);
+}
+
 static void test_cards(void **state)
 {
 	(void)state;
@@ -327,9 +396,9 @@ static void test_cards(void **state)
 			.offers = {.gpus = wishes, .vram_gb = cards[i].vram_gb}};
 		struct op op = {.provider = provider, .kind = OP_OFFERS, .want = &want};
 		CLEANUP(free_text) char *text = xasprintf("{\"items\":[%s]}", cards[i].nodes);
-		CLEANUP(json_decref) json_t *nodes = parsed(text);
 		struct op_result result = {0};
-		kube_read_offers(&op, nodes, &result);
+		take_nodes(&op, text);
+		kube_read_offers(&op, true, &result);
 		const char *gpu = result.offer_count ? result.offers[0].gpu : "nothing",
 			   *id = result.offer_count ? result.offers[0].id : "";
 		if (strcmp(gpu, cards[i].gpu ? cards[i].gpu : "nothing") != 0 ||
@@ -338,6 +407,48 @@ static void test_cards(void **state)
 		if (!cards[i].gpu && !strstr(str_text(&result.text), "no node"))
 			fail_msg("%s: nothing is said", cards[i].name);
 		op_result_free(&result);
+		op_result_free(&op.found);
+	}
+}
+
+/* What a pod asks for, and of which nodes, for an id of each kind. */
+static void test_pods_for_an_id(void **state)
+{
+	static const struct {
+		const char *id, *resource, *expressions; /* NULL: no affinity */
+	} ids[] = {
+		{"any", "nvidia.com/gpu", NULL},
+		{PRODUCT "=NVIDIA-L40S,L40S", "nvidia.com/gpu",
+		 "[{\"key\":\"" PRODUCT "\",\"operator\":\"In\",\"values\":[\"NVIDIA-L40S\","
+		 "\"L40S\"]}]"},
+		{"nvidia.com/mig-1g.10gb.product=X-MIG-1g.10gb nvidia.com/mig-1g.10gb",
+		 "nvidia.com/mig-1g.10gb",
+		 "[{\"key\":\"nvidia.com/mig-1g.10gb.product\",\"operator\":\"In\",\"values\":["
+		 "\"X-MIG-1g.10gb\"]}]"},
+		{"cloud.google.com/gke-accelerator=nvidia-tesla-a100 1g.5gb", "nvidia.com/gpu",
+		 "[{\"key\":\"cloud.google.com/gke-accelerator\",\"operator\":\"In\",\"values\":["
+		 "\"nvidia-tesla-a100\"]},{\"key\":\"cloud.google.com/gke-gpu-partition-size\","
+		 "\"operator\":\"In\",\"values\":[\"1g.5gb\"]},{\"key\":"
+		 "\"cloud.google.com/gke-gpu-sharing-strategy\",\"operator\":\"DoesNotExist\"}]"},
+		/* a pod for a whole card must not get a part of one */
+		{"cloud.google.com/gke-accelerator=nvidia-l4", "nvidia.com/gpu",
+		 "[{\"key\":\"cloud.google.com/gke-accelerator\",\"operator\":\"In\",\"values\":["
+		 "\"nvidia-l4\"]},{\"key\":\"cloud.google.com/gke-gpu-partition-size\","
+		 "\"operator\":\"DoesNotExist\"},{\"key\":"
+		 "\"cloud.google.com/gke-gpu-sharing-strategy\",\"operator\":\"DoesNotExist\"}]"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(ids); i++) {
+		CLEANUP(json_decref) json_t *affinity = kube_affinity(ids[i].id);
+		const json_t *at = json_object_get(affinity, "nodeAffinity");
+		at = json_object_get(at, "requiredDuringSchedulingIgnoredDuringExecution");
+		at = json_array_get(json_object_get(at, "nodeSelectorTerms"), 0);
+		CLEANUP(free_text)
+		char *line = at ? jsonx_line(json_object_get(at, "matchExpressions")) : NULL;
+		assert_string_equal(kube_resource_of(ids[i].id), ids[i].resource);
+		if (!line != !ids[i].expressions || (line && strcmp(line, ids[i].expressions)))
+			fail_msg("%s: %s", ids[i].id, line ? line : "nothing");
 	}
 }
 
@@ -349,7 +460,7 @@ static void test_cards_of_the_config(void **state)
 	struct op_result result = {0};
 
 	(void)state;
-	kube_read_offers(&op, NULL, &result); /* nodes may not be listed */
+	kube_read_offers(&op, false, &result); /* nodes may not be listed */
 	assert_int_equal(result.offer_count, 1);
 	assert_string_equal(result.offers[0].id, "any");
 	assert_int_equal(result.offers[0].price_microusd_h, 5000000);
@@ -416,6 +527,7 @@ int main(void)
 						close_provider),
 		cmocka_unit_test_setup_teardown(test_placement, open_provider, close_provider),
 		cmocka_unit_test_setup_teardown(test_cards, open_provider, close_provider),
+		cmocka_unit_test(test_pods_for_an_id),
 		cmocka_unit_test_setup_teardown(test_cards_of_the_config, open_provider,
 						close_provider),
 		cmocka_unit_test_setup_teardown(test_failures, open_provider, close_provider),

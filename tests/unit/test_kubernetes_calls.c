@@ -115,6 +115,36 @@ static void test_pages_that_cannot_be_used(void **state)
 	end(&s);
 }
 
+#define GPU_NODE(product)                                                                          \
+	"{\"metadata\":{\"labels\":{\"nvidia.com/gpu.product\":\"" product "\"}},\"status\":{"     \
+	"\"allocatable\":{\"nvidia.com/gpu\":\"1\"}}}"
+
+static void test_all_pages_of_nodes_are_read(void **state)
+{
+	static const char *const wishes[] = {"L40S", "T4", NULL};
+	const struct op_want want = {.offers.gpus = wishes};
+	struct steps s;
+
+	(void)state;
+	begin(&s, OP_OFFERS, &want);
+	assert_true(ends_with(s.path, "/api/v1/nodes?limit=200"));
+	assert_int_equal(answer(&s, 0, LIST("dG9r_-Zw", GPU_NODE("NVIDIA-L40S")), ""), OP_CALL);
+	assert_true(ends_with(s.path, "/nodes?limit=200&continue=dG9r_-Zw"));
+	assert_int_equal(answer(&s, 0, LIST("bmV4dA", "{\"metadata\":{}}"), ""), OP_CALL);
+	assert_true(ends_with(s.path, "/nodes?limit=200&continue=bmV4dA"));
+	assert_int_equal(answer(&s, 0, LIST("", GPU_NODE("Tesla-T4")), ""), OP_DONE);
+	assert_int_equal(s.result.offer_count, 2);
+	assert_string_equal(s.result.offers[0].gpu, "L40S");
+	assert_string_equal(s.result.offers[1].gpu, "T4");
+	end(&s);
+	/* a part of the nodes never passes for all */
+	begin(&s, OP_OFFERS, &want);
+	assert_int_equal(answer(&s, 0, LIST("dG9r", GPU_NODE("NVIDIA-L40S")), ""), OP_CALL);
+	assert_int_equal(answer(&s, 1, "", "Error from server (Expired): too old\n"), OP_FAILED);
+	assert_int_equal(s.err.kind, ERR_TRANSIENT);
+	end(&s);
+}
+
 /* ---- keys ---- */
 
 /* The pod is released, and its keys forgotten, while they are on their way to it. */
@@ -253,6 +283,8 @@ static void test_a_pod_whose_node_is_lost(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_all_pages_of_nodes_are_read, open_provider,
+						close_provider),
 		cmocka_unit_test_setup_teardown(test_all_pages_are_read, open_provider,
 						close_provider),
 		cmocka_unit_test_setup_teardown(test_pages_that_cannot_be_used, open_provider,

@@ -15,6 +15,12 @@ function expanded(text, env) {
 	return text.replace(/\$\$|\$\(([A-Za-z_][\w.-]*)\)/g, (all, name) => (all === '$$' ? '$' : name in env ? env[name] : all));
 }
 
+// What a pod wants of its node's devices: which, and how many.
+function wish_of(pod) {
+	const wishes = Object.entries((pod.object.spec.containers[0].resources || {}).limits || {}).filter(([name]) => name.startsWith('nvidia.com/'));
+	return wishes.length ? [wishes[0][0], Number(wishes[0][1])] : ['nvidia.com/gpu', 0];
+}
+
 class Pods {
 	constructor(world) {
 		this.world = world;
@@ -87,24 +93,23 @@ class Pods {
 	// What a scheduler says if no node has what the pod asks for; sets pod.node.
 	misfit(pod) {
 		const { spec } = pod.object;
-		const wanted = Number(((spec.containers[0].resources || {}).limits || {})['nvidia.com/gpu'] || 0);
+		const [resource, wanted] = wish_of(pod);
 		const terms = (((spec.affinity || {}).nodeAffinity || {}).requiredDuringSchedulingIgnoredDuringExecution || {}).nodeSelectorTerms;
 		const labelled = this.world.nodes.filter(({ metadata: { labels } }) =>
 			Object.entries(spec.nodeSelector || {}).every(([key, value]) => labels[key] === value) &&
-			(!terms || terms.some((term) => term.matchExpressions.every((e) => e.values.includes(labels[e.key])))));
-		const fits = labelled.find((node) => !node.lost && Number(node.status.allocatable['nvidia.com/gpu'] || 0) - this.used(node) >= wanted);
+			(!terms || terms.some((term) => term.matchExpressions.every((e) => (e.operator === 'In' ? e.values.includes(labels[e.key]) : !(e.key in labels))))));
+		const fits = labelled.find((node) => !node.lost && Number(node.status.allocatable[resource] || 0) - this.used(node, resource) >= wanted);
 		const all = this.world.nodes.length;
 		if (!labelled.length) return `0/${all} nodes are available: ${all} node(s) didn't match Pod's node affinity/selector.`;
-		if (!fits) return `0/${all} nodes are available: ${labelled.length} Insufficient nvidia.com/gpu.`;
+		if (!fits) return `0/${all} nodes are available: ${labelled.length} Insufficient ${resource}.`;
 		pod.node = fits.metadata.name;
 		return '';
 	}
 
-	used(node) {
+	used(node, resource) {
 		let sum = 0;
 		for (const pod of this.all.values())
-			if (pod.scheduled_ms && !pod.ended_ms && pod.node === node.metadata.name)
-				sum += Number(((pod.object.spec.containers[0].resources || {}).limits || {})['nvidia.com/gpu'] || 0);
+			if (pod.scheduled_ms && !pod.ended_ms && pod.node === node.metadata.name && wish_of(pod)[0] === resource) sum += wish_of(pod)[1];
 		return sum;
 	}
 
@@ -158,13 +163,15 @@ class Pods {
 		return mount ? [{ from: this.world.claim_folder(claim.persistentVolumeClaim.claimName), to: mount.mountPath, how: 'rw' }] : [];
 	}
 
+	// In a pod with a slice nvidia-smi names the whole card.
 	smi(pod) {
-		const node = this.world.nodes.find((n) => n.metadata.name === pod.node);
-		const count = Number(((pod.object.spec.containers[0].resources || {}).limits || {})['nvidia.com/gpu'] || 0);
+		const { labels } = this.world.nodes.find((n) => n.metadata.name === pod.node).metadata;
+		const [, count] = wish_of(pod);
+		const name = labels['nvidia.com/gpu.product'] || labels['cloud.google.com/gke-accelerator'] || '';
 		if (!count) return [];
 		const text = fs
 			.readFileSync(path.join(__dirname, '../common/nvidia_smi.sh'), 'utf8')
-			.replace('@GPU@', `${count}|${node.metadata.labels['nvidia.com/gpu.product'].replace(/-/g, ' ')}|${node.metadata.labels['nvidia.com/gpu.memory'] || 46068}`);
+			.replace('@GPU@', `${count}|${name.replace(/-MIG-.*/, '').replace(/-/g, ' ')}|${labels['nvidia.com/gpu.memory'] || 46068}`);
 		return [{ path: '/usr/bin/nvidia-smi', text, mode: 0o755 }];
 	}
 

@@ -211,7 +211,7 @@ function serve(c) {
 		if (to.resource === 'pods') return serve_pods(c, to);
 		if (to.resource === 'persistentvolumeclaims') return serve_claims(c, to);
 		const [, one] = /^metadata\.name=(.*)$/.exec(url.searchParams.get('fieldSelector') || '') || [];
-		return answer(c, 200, { kind: 'NodeList', apiVersion: 'v1', items: world.nodes.filter((n) => !one || n.metadata.name === one) });
+		return answer(c, 200, { kind: 'NodeList', apiVersion: 'v1', ...page_of(c, world.nodes.filter((n) => !one || n.metadata.name === one)) });
 	};
 	return c.does.delay_ms ? void setTimeout(go, c.does.delay_ms) : go();
 }
