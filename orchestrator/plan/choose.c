@@ -181,35 +181,22 @@ static double rest_of(const struct plan_work *w, const struct plan_machine *m,
 	return all_batches_s(w, &m->speed, r, share) * again;
 }
 
-/* What all plans of one machine have in common. */
-struct common {
-	double cold_p50, cold_billed, setup; /* seconds */
-	struct spread cold;                  /* what it may take */
-	struct spread factor;                /* of all computing */
-	bool cold_is_measured;
-	double mean_length, full_gain; /* full_gain: of the largest batch */
-};
-
-static struct common common_of(const struct plan_work *w, const struct plan_machine *m)
+void plan_basis_init(struct plan_basis *out, const struct plan_machine *m)
 {
-	struct common k = {
+	*out = (struct plan_basis){
 		.cold_p50 = cold_p50_s(&m->cold),
 		.cold_billed = cold_billed_p50_s(&m->cold),
 		.setup = cold_setup_s(&m->cold),
 		.cold = cold_spread(&m->cold),
 		.factor = spread_of_factor(m->speed_sigma),
 		.cold_is_measured = cold_source(&m->cold) == PLAN_MEASURED,
-		.mean_length = mean_length(w),
 	};
-
-	k.full_gain = speed_gain(&m->speed, k.mean_length,
-				 MIN((double)m->batch_max, (double)MAX(w->count, 1)));
-	return k;
+	out->cold_slack = MAX(spread_quantile(&out->cold, SPREAD_Z90) - out->cold_p50, 0.0);
 }
 
 /* What `pods` pods render and when; fewer if a run would not rent as many. */
 static struct shape shape_of(const struct plan_work *w, const struct plan_machine *m,
-			     const struct common *k, int pods, int batch_most,
+			     const struct plan_basis *k, int pods, int batch_most,
 			     const struct plan_wish *wish)
 {
 	size_t canary = separate_canary(w, m, wish, batch_most), count = w->count - canary;
@@ -249,8 +236,8 @@ static double busiest_s(const struct plan_work *w, const struct plan_machine *m,
 }
 
 /* Billed seconds of all pods. mean_s: of work per worker; end_s: after the last batch. */
-static double billed_s(const struct plan_machine *m, const struct common *k, const struct shape *s,
-		       double mean_s, double end_s)
+static double billed_s(const struct plan_machine *m, const struct plan_basis *k,
+		       const struct shape *s, double mean_s, double end_s)
 {
 	double other_s = k->cold_billed + mean_s + s->waited, first_s = other_s + s->canary;
 
@@ -262,7 +249,7 @@ static double billed_s(const struct plan_machine *m, const struct common *k, con
 
 /* What interruptions repeat, in seconds: repeated_s on average. Each repeats a cold start and part
  * of a batch; how many there are is a matter of chance, and how often they come an estimate. */
-static struct spread repeated_spread(const struct plan_machine *m, const struct common *k,
+static struct spread repeated_spread(const struct plan_machine *m, const struct plan_basis *k,
 				     double one_batch_s, double repeated_s)
 {
 	double each_s = k->cold.mean + one_batch_s / 2,
@@ -277,7 +264,7 @@ static struct spread repeated_spread(const struct plan_machine *m, const struct 
 
 /* How much longer than their medians these take together in the slow tenth: `starts` cold starts,
  * work whose speed is an estimate, and interruptions. */
-static double slack_s(const struct common *k, int starts, double work_s,
+static double slack_s(const struct plan_basis *k, int starts, double work_s,
 		      const struct spread *repeated)
 {
 	/* a prior is wrong for all pods alike, while measured ones differ by chance */
@@ -294,22 +281,30 @@ static double slack_s(const struct common *k, int starts, double work_s,
 /* What all pods cost until the first segments have been checked, where they do not wait for that.
  */
 static double at_risk_usd(const struct plan_work *w, const struct plan_machine *m,
-			  const struct common *k, const struct plan_wish *wish, int pods)
+			  const struct plan_basis *k, const struct plan_wish *wish, int pods)
 {
 	size_t canary = canary_count(w, m, wish);
-	double slow_s = MAX(spread_quantile(&k->cold, SPREAD_Z90) - k->cold_p50, 0.0),
-	       each_s = slow_s + k->cold_billed + canary_s(w, m, canary) + m->tail_s + m->release_s;
+	double each_s =
+		k->cold_slack + k->cold_billed + canary_s(w, m, canary) + m->tail_s + m->release_s;
 
 	return canary && pods > 1 && !wish->staged
 		       ? cost_usd(m->price_h, pods * cost_quantum_s(each_s, m->quantum_s))
 		       : 0;
 }
 
+/* A plan before it is known how far it may be off. */
+struct draft {
+	struct plan plan;
+	struct shape shape;
+	double busy_s, repeated_s;
+};
+
 /* One plan: all workers render the same number of batches, of equal size and none larger than
- * `batch_most`. out->pods: how many it really comes to. */
-static void compute_plan(struct plan *out, const struct plan_work *w, const struct plan_machine *m,
-			 const struct common *k, int machine, int pods, int batch_most,
-			 const struct plan_wish *wish)
+ * `batch_most`. Its pods: how many it really comes to. Its slow tenth is not worked out yet, and
+ * counts as the median, below which it never is. */
+static void draft_plan(struct draft *out, const struct plan_work *w, const struct plan_machine *m,
+		       const struct plan_basis *k, int machine, int pods, int batch_most,
+		       const struct plan_wish *wish)
 {
 	struct shape s = shape_of(w, m, k, pods, batch_most, wish);
 	double mean_s = s.rest / (s.pods * m->workers), work_s = s.canary + mean_s, repeated_s = 0;
@@ -319,10 +314,8 @@ static void compute_plan(struct plan *out, const struct plan_work *w, const stru
 						m->save_every_s > 0 ? m->save_every_s : s.one_batch,
 						m->interrupted_every_s) -
 			     k->cold_billed - work_s;
-	struct spread repeated = repeated_spread(m, k, s.one_batch, repeated_s),
-		      repeated_by_all = spread_repeat(&repeated, s.pods);
 	double busy_s = s.canary + busiest_s(w, m, &s);
-	*out = (struct plan){
+	struct plan p = {
 		.machine = machine,
 		.pods = s.pods,
 		.batch = (int)s.rounds.batch,
@@ -330,18 +323,35 @@ static void compute_plan(struct plan *out, const struct plan_work *w, const stru
 		.makespan_p50_s = k->cold_p50 + busy_s + s.waited + repeated_s + m->tail_s,
 		.billed_s = billed_s(m, k, &s, mean_s, repeated_s + m->tail_s + m->release_s),
 	};
-	out->makespan_p90_s = out->makespan_p50_s + slack_s(k, 1, busy_s, &repeated);
-	out->pods_usd = cost_usd(m->price_h, out->billed_s);
-	out->cost_usd = out->pods_usd + m->per_run_usd;
-	out->cost_p90_usd = out->cost_usd +
-			    cost_usd(m->price_h, slack_s(k, s.pods, out->work_s, &repeated_by_all));
-	out->at_risk_usd = at_risk_usd(w, m, k, wish, s.pods);
+	p.makespan_p90_s = p.makespan_p50_s;
+	p.pods_usd = cost_usd(m->price_h, p.billed_s);
+	p.cost_usd = p.cost_p90_usd = p.pods_usd + m->per_run_usd;
+	*out = (struct draft){p, s, busy_s, repeated_s};
+}
+
+/* Adds how far the plan may be off, and how well it uses its pods. */
+static void finish_plan(struct plan *out, const struct draft *d, const struct plan_work *w,
+			const struct plan_machine *m, const struct plan_basis *k,
+			const struct plan_wish *wish)
+{
+	const struct shape *s = &d->shape;
+	struct spread repeated = repeated_spread(m, k, s->one_batch, d->repeated_s),
+		      repeated_by_all = spread_repeat(&repeated, s->pods);
+	double mean_length_of_all = mean_length(w),
+	       full_gain = speed_gain(&m->speed, mean_length_of_all,
+				      MIN((double)m->batch_max, (double)MAX(w->count, 1)));
+
+	*out = d->plan;
+	out->makespan_p90_s += slack_s(k, 1, d->busy_s, &repeated);
+	out->cost_p90_usd +=
+		cost_usd(m->price_h, slack_s(k, s->pods, out->work_s, &repeated_by_all));
+	out->at_risk_usd = at_risk_usd(w, m, k, wish, s->pods);
 	out->used = out->billed_s > 0 ? MIN(out->work_s / out->billed_s, 1.0) : 0;
-	out->seats =
-		k->full_gain > 0
-			? MIN(speed_gain(&m->speed, k->mean_length, s.rounds.batch) / k->full_gain,
-			      1.0)
-			: 0;
+	out->seats = full_gain > 0
+			     ? MIN(speed_gain(&m->speed, mean_length_of_all, s->rounds.batch) /
+					   full_gain,
+				   1.0)
+			     : 0;
 }
 
 /* ---- bounds ----
@@ -350,7 +360,7 @@ static void compute_plan(struct plan *out, const struct plan_work *w, const stru
 
 /* The widest that a run in stages comes to; `pods` for one that rents all at once. */
 static int most_staged(const struct plan_work *w, const struct plan_machine *m,
-		       const struct common *k, int batch_most, const struct plan_wish *wish,
+		       const struct plan_basis *k, int batch_most, const struct plan_wish *wish,
 		       int pods)
 {
 	return shape_of(w, m, k, pods, batch_most, wish).pods;
@@ -394,7 +404,7 @@ static double least_longest(const struct plan_work *w, size_t count, const struc
 
 /* Sets time and cost of *least; the rest of it means nothing. */
 static void bound_plans(struct plan *least, const struct plan_work *w, const struct plan_machine *m,
-			const struct common *k, int batch_most, const struct plan_wish *wish,
+			const struct plan_basis *k, int batch_most, const struct plan_wish *wish,
 			int lo, int hi)
 {
 	size_t canary = separate_canary(w, m, wish, batch_most), count = w->count - canary;
@@ -459,16 +469,20 @@ static bool is_improvement(const struct search *s, const struct plan *p)
 struct widths {
 	const struct plan_work *w;
 	const struct plan_machine *m;
-	const struct common *k;
+	const struct plan_basis *k;
 	const struct plan_wish *wish;
 	int machine, batch_most;
 };
 
 static void consider_width(struct search *s, const struct widths *of, int pods)
 {
+	struct draft d;
 	struct plan p;
 
-	compute_plan(&p, of->w, of->m, of->k, of->machine, pods, of->batch_most, of->wish);
+	draft_plan(&d, of->w, of->m, of->k, of->machine, pods, of->batch_most, of->wish);
+	if (!is_improvement(s, &d.plan))
+		return;
+	finish_plan(&p, &d, of->w, of->m, of->k, of->wish);
 	if (!is_improvement(s, &p))
 		return;
 	s->best = p;
@@ -525,17 +539,23 @@ static void visit_widths(struct search *s, const struct widths *of, enum visit v
 	consider_width(s, of, to);
 }
 
+/* The largest batch that plans of this index of w->size have; 0: there is no such index. */
+static int batch_most_at(const struct plan_work *w, const struct plan_machine *m, int size)
+{
+	if (size >= w->sizes || (size && w->size[size - 1] >= m->batch_max))
+		return 0;
+	return size + 1 < w->sizes ? MIN(w->size[size], m->batch_max) : m->batch_max;
+}
+
 static void visit_machine(struct search *s, const struct plan_work *w, const struct plan_machine *m,
 			  int index, const struct plan_wish *wish, enum visit visit)
 {
-	const struct common k = common_of(w, m);
+	struct plan_basis k;
 	struct widths of = {.w = w, .m = m, .k = &k, .wish = wish, .machine = index};
 
-	for (int size = 0; size < w->sizes && of.batch_most < m->batch_max; size++) {
-		of.batch_most =
-			size + 1 < w->sizes ? MIN(w->size[size], m->batch_max) : m->batch_max;
+	plan_basis_init(&k, m);
+	for (int size = 0; (of.batch_most = batch_most_at(w, m, size)) > 0; size++)
 		visit_widths(s, &of, visit);
-	}
 }
 
 /* Finds the best plan by s->goal within its limits. */
@@ -579,6 +599,27 @@ enum plan_verdict plan_choose(struct plan *out, const struct plan_work *w,
 	}
 	*out = in_time.best;
 	return PLAN_NEITHER;
+}
+
+bool plan_at_width(struct plan *out, const struct plan_work *w, const struct plan_machine *m,
+		   const struct plan_basis *basis, const struct plan_wish *wish)
+{
+	struct draft d, best;
+	double least = INFINITY;
+
+	for (int size = 0, most; (most = batch_most_at(w, m, size)) > 0; size++) {
+		draft_plan(&d, w, m, basis, 0, wish->pods, most, wish);
+
+		double bad = badness(&d.plan, PLAN_COST, 0);
+		if (bad >= least)
+			continue;
+		least = bad;
+		best = d;
+	}
+	if (isinf(least))
+		return false;
+	finish_plan(out, &best, w, m, basis, wish);
+	return true;
 }
 
 /* ---- what is worth showing ---- */

@@ -105,6 +105,21 @@ enum plan_verdict plan_choose(struct plan *out, const struct plan_work *w,
 			      const struct plan_machine *machines, size_t count,
 			      const struct plan_wish *wish);
 
+/* What all plans of one machine have in common, whatever they render; in seconds. It takes longer
+ * to work out than a plan. */
+struct plan_basis {
+	double cold_p50, cold_billed, setup;
+	double cold_slack;    /* how much longer than cold_p50 in the slow tenth, with no work */
+	struct spread cold;   /* what it may take */
+	struct spread factor; /* of all computing */
+	bool cold_is_measured;
+};
+void plan_basis_init(struct plan_basis *out, const struct plan_machine *m);
+/* What plan_choose() finds for wish->pods pods of this one machine with PLAN_COST and no limit of
+ * time or money, in a fraction of the time. Returns false if nothing fits. */
+bool plan_at_width(struct plan *out, const struct plan_work *w, const struct plan_machine *m,
+		   const struct plan_basis *basis, const struct plan_wish *wish);
+
 /* How many pods of this machine a plan may have. */
 int plan_widest(const struct plan_work *w, const struct plan_machine *m,
 		const struct plan_wish *wish);
