@@ -257,8 +257,6 @@ SERVES_ONE = {
     "jobs/tts/plain.c": "the reader of plain text; input.c chooses the reader of a file",
     "jobs/tts/subtitles_in.c": "the reader of subtitles; input.c chooses the reader of a file",
     "jobs/tts/zip.c": "libarchive's zip files; epub.c knows what is in a book",
-    "orchestrator/plan/joint_exact.c": "the plan of a few jobs, by every partition; joint.c chooses between it and the search",
-    "orchestrator/plan/joint_many.c": "the search for the plan of many jobs",
     "providers/kubernetes/check.c": "the findings and the Role of `burst doctor`, apart from what rents",
     "providers/kubernetes/release.c": "the calls that end a pod, by force where its node is lost",
     "providers/kubernetes/volumes.c": "volumes live longer than pods",

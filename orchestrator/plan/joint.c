@@ -21,14 +21,14 @@ const char *joint_why_name(enum joint_why why)
 
 /* ---- what becomes of each job ---- */
 
-static void add_group(struct joint_plan *out, const struct joint_case *of, const struct gang *g)
+static void add_group(struct joint_plan *out, const struct joint_facts *f, const struct gang *g)
 {
 	struct joint_group *group = &out->groups[out->group_count++];
 	struct rank rank;
 	size_t first = group > out->groups ? group[-1].first + group[-1].count : 0;
-	struct step *steps = joint_steps(of, g);
+	struct step *steps = joint_steps(f, g);
 
-	joint_place(of, g->jobs, g->count, &g->best, steps, &rank, group, out->fates);
+	joint_place(f, g->jobs, g->count, &g->best, steps, &rank, group, out->fates);
 	group->first = first;
 	for (size_t k = 0; k < g->count; k++) {
 		struct joint_fate *fate = &out->fates[g->jobs[k]];
@@ -45,20 +45,22 @@ static void add_group(struct joint_plan *out, const struct joint_case *of, const
 
 /* Why a job has no group: alone, with all the money there is, it would have had none either, or
  * would. */
-static enum joint_why why_left_out(const struct joint_case *of, int job)
+static enum joint_why why_left_out(const struct joint_facts *f, int job)
 {
-	struct joint_job alone = of->jobs[job];
-	struct joint_case one = *of;
+	struct joint_job alone = f->of->jobs[job];
+	struct joint_case one = *f->of;
+	struct joint_facts with = *f;
 	struct gangs g = {0};
 	enum joint_why why = JOINT_SHARED_BUDGET;
 
 	one.jobs = &alone;
 	one.job_count = 1;
 	one.budget_usd = INFINITY;
-	joint_simple(&g, &one, false);
+	with.of = &one;
+	joint_simple(&g, &with, false);
 	if (!g.count) {
 		alone.budget_usd = 0;
-		joint_simple(&g, &one, false);
+		joint_simple(&g, &with, false);
 		why = g.count ? JOINT_OWN_BUDGET : JOINT_NOTHING_FITS;
 	}
 	gangs_free(&g);
@@ -83,9 +85,11 @@ static void sort_groups(struct joint_plan *out)
 			out->fates[out->order[out->groups[i].first + k]].group = (int)i;
 }
 
-static void fill_plan(struct joint_plan *out, const struct joint_case *of, struct gangs *g,
+static void fill_plan(struct joint_plan *out, const struct joint_facts *f, struct gangs *g,
 		      bool exact)
 {
+	const struct joint_case *of = f->of;
+
 	*out = (struct joint_plan){
 		.groups = xcalloc(g->count + 1, sizeof(*out->groups)),
 		.order = xcalloc(of->job_count + 1, sizeof(*out->order)),
@@ -95,35 +99,40 @@ static void fill_plan(struct joint_plan *out, const struct joint_case *of, struc
 	for (size_t i = 0; i < of->job_count; i++)
 		out->fates[i].group = -1;
 	for (size_t i = 0; i < g->count; i++)
-		add_group(out, of, &g->list[i]);
+		add_group(out, f, &g->list[i]);
 	for (size_t i = 0; i < of->job_count; i++) {
 		if (out->fates[i].group >= 0)
 			continue;
-		out->fates[i].why = why_left_out(of, (int)i);
+		out->fates[i].why = why_left_out(f, (int)i);
 		out->score.left_out++;
 	}
 	sort_groups(out);
 	gangs_free(g);
 }
 
-void joint_choose(struct joint_plan *out, const struct joint_case *of)
+static void plan_by(void (*search)(struct gangs *out, const struct joint_facts *f),
+		    struct joint_plan *out, const struct joint_case *of, bool exact)
 {
+	struct joint_facts f;
 	struct gangs g = {0};
 
-	if (!joint_is_small(of)) {
+	joint_facts_init(&f, of);
+	search(&g, &f);
+	fill_plan(out, &f, &g, exact);
+	joint_facts_free(&f);
+}
+
+void joint_choose(struct joint_plan *out, const struct joint_case *of)
+{
+	if (joint_is_small(of))
+		plan_by(joint_exact, out, of, true);
+	else
 		joint_search(out, of);
-		return;
-	}
-	joint_exact(&g, of);
-	fill_plan(out, of, &g, true);
 }
 
 void joint_search(struct joint_plan *out, const struct joint_case *of)
 {
-	struct gangs g = {0};
-
-	joint_many(&g, of);
-	fill_plan(out, of, &g, false);
+	plan_by(joint_many, out, of, false);
 }
 
 void joint_free(struct joint_plan *p)
@@ -136,24 +145,32 @@ void joint_free(struct joint_plan *p)
 
 /* ---- scores ---- */
 
-static struct joint_score simple_score(const struct joint_case *of, bool pooled)
+static void one_by_one(struct gangs *out, const struct joint_facts *f)
 {
-	struct gangs g = {0};
+	joint_simple(out, f, false);
+}
+
+static void all_pooled(struct gangs *out, const struct joint_facts *f)
+{
+	joint_simple(out, f, true);
+}
+
+struct joint_score joint_one_by_one(const struct joint_case *of)
+{
 	struct joint_plan p;
 
-	joint_simple(&g, of, pooled);
-	fill_plan(&p, of, &g, false);
+	plan_by(one_by_one, &p, of, false);
 	struct joint_score score = p.score;
 	joint_free(&p);
 	return score;
 }
 
-struct joint_score joint_one_by_one(const struct joint_case *of)
-{
-	return simple_score(of, false);
-}
-
 struct joint_score joint_all_pooled(const struct joint_case *of)
 {
-	return simple_score(of, true);
+	struct joint_plan p;
+
+	plan_by(all_pooled, &p, of, false);
+	struct joint_score score = p.score;
+	joint_free(&p);
+	return score;
 }

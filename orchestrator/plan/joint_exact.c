@@ -18,12 +18,14 @@ struct front {
 };
 
 struct exact {
+	const struct joint_facts *f;
 	const struct joint_case *of;
 	int jobs[JOINT_EXACT_MOST]; /* by bit */
 	int count;
 	bool has_budget;
 	struct plan_work work[SETS]; /* of the sets of one kind */
-	int kind[SETS];              /* -1: the set has jobs of several */
+	struct least least[SETS];
+	int kind[SETS]; /* -1: the set has jobs of several */
 	/* by machine, set and width; the last width that was worked out there. By kind in turn */
 	struct step *steps;
 	size_t machine_most;
@@ -74,6 +76,7 @@ static void fill_works(struct exact *x)
 			continue;
 		x->work[set] = x->work[before];
 		joint_add_work(&x->work[set], j->work);
+		joint_least_init(&x->least[set], &x->work[set]);
 	}
 }
 
@@ -89,7 +92,7 @@ static void fill_steps(struct exact *x, unsigned set, int machine, int index, in
 			&x->steps[((size_t)machine * SETS + prefix) * WIDTHS + (size_t)index];
 		n--;
 		if (s->width != width)
-			joint_step(s, kind, &kind->machines[machine], false, width,
+			joint_step(s, kind, &x->f->machines[x->kind[set]][machine], width,
 				   &x->work[prefix], (size_t)n);
 		steps[n] = *s;
 	}
@@ -114,41 +117,45 @@ static void keep_variant(const struct exact *x, struct front *f, const struct va
 	f->list[f->count++] = *v;
 }
 
+/* Whether groups of some of the set's jobs each are better than any plan above the floor. */
+static bool is_split_better(const struct exact *x, unsigned set, const struct rank *floor)
+{
+	const struct rank *split = &x->best[set][0];
+
+	return rank_compare(split, floor) < 0 && (!x->has_budget || split->usd <= floor->usd);
+}
+
 /* Whether no plan above the floor can count beside these; wider: and no wider one. */
-static bool is_ruled_out(const struct exact *x, const struct front *f, const struct floor *floor,
+static bool is_ruled_out(const struct exact *x, const struct front *f, const struct rank *floor,
 			 bool wider)
 {
 	for (size_t i = 0; i < f->count; i++) {
 		const struct rank *r = &f->list[i].rank;
-		if (!r->late && r->usd <= floor->usd)
-			return true;
-		if (!wider && floor->late_ms && r->late <= 1 && r->late_ms < floor->late_ms &&
-		    (!x->has_budget || r->usd <= floor->usd))
+		if (wider ? !r->late && r->usd <= floor->usd
+			  : rank_compare(r, floor) <= 0 && (!x->has_budget || r->usd <= floor->usd))
 			return true;
 	}
 	return false;
 }
 
-static void value_machine(struct exact *x, unsigned set, int machine, const struct least *least)
+static void value_machine(struct exact *x, unsigned set, int machine, const struct outline *o)
 {
 	const struct joint_kind *kind = &x->of->kinds[x->kind[set]];
-	const struct plan_machine *m = &kind->machines[machine];
-	const struct plan_work *w = &x->work[set];
-	int jobs[JOINT_EXACT_MOST], count = list_set(x, set, jobs), below = 0, width;
+	const struct joint_machine *on = &x->f->machines[x->kind[set]][machine];
+	int below = 0, width;
 	struct front *f = &x->fronts[set][0];
 	struct step steps[JOINT_EXACT_MOST];
 
-	for (int i = 0; (width = joint_width(kind, m, w, i)); i++) {
-		struct floor floor =
-			joint_floor(least, x->of, jobs, (size_t)count, m, w, width, below);
+	for (int i = 0; (width = joint_width(kind, &on->m, &x->work[set], i)); i++) {
+		struct rank floor = joint_floor(o, on, width, joint_fewest(kind, width, below));
 		struct variant v = {.machine = machine, .up = -1, .width = width};
 		below = width;
 		if (is_ruled_out(x, f, &floor, true))
 			return;
-		if (is_ruled_out(x, f, &floor, false))
+		if (is_ruled_out(x, f, &floor, false) || is_split_better(x, set, &floor))
 			continue;
 		fill_steps(x, set, machine, i, width, steps);
-		if (joint_place(x->of, jobs, (size_t)count, &v, steps, &v.rank, NULL, NULL))
+		if (joint_place(x->f, o->jobs, o->count, &v, steps, &v.rank, NULL, NULL))
 			keep_variant(x, f, &v);
 	}
 }
@@ -164,29 +171,41 @@ static void value_up(struct exact *x, unsigned set, int up)
 	if (u->kind != x->kind[set] || u->machine.batch_max <= 0)
 		return;
 	for (int k = count - 1; k >= 0; k--, prefix &= ~highest_bit(prefix))
-		joint_step(&steps[k], &x->of->kinds[u->kind], &u->machine, true, u->pods,
+		joint_step(&steps[k], &x->of->kinds[u->kind], &x->f->ups[up], u->pods,
 			   &x->work[prefix], (size_t)k);
-	if (joint_place(x->of, jobs, (size_t)count, &v, steps, &v.rank, NULL, NULL))
+	if (joint_place(x->f, jobs, (size_t)count, &v, steps, &v.rank, NULL, NULL))
 		keep_variant(x, &x->fronts[set][up + 1], &v);
+}
+
+static void outline_set(const struct exact *x, unsigned set, const int *jobs, struct outline *o)
+{
+	size_t n = (size_t)__builtin_popcount(set);
+
+	*o = (struct outline){.f = x->f, .jobs = jobs, .count = n, .mark_count = n};
+	for (; n--; set &= ~highest_bit(set))
+		o->marks[n] = (struct mark){n, &x->work[set], &x->least[set]};
 }
 
 static void value_set(struct exact *x, unsigned set)
 {
-	int jobs[JOINT_EXACT_MOST], count = list_set(x, set, jobs);
-	struct least least;
+	int jobs[JOINT_EXACT_MOST];
+	struct outline o;
 	size_t machines;
 
-	joint_least_init(&least, &x->work[set]);
-	int *order =
-		joint_order_machines(&least, x->of, jobs, (size_t)count, &x->work[set], &machines);
+	list_set(x, set, jobs);
+	outline_set(x, set, jobs, &o);
+	struct promising *list = joint_order_machines(&o, &machines);
 	for (size_t i = 0; i < machines; i++)
-		value_machine(x, set, order[i], &least);
-	free(order);
+		if (!is_ruled_out(x, &x->fronts[set][0], &list[i].least, false) &&
+		    !is_split_better(x, set, &list[i].least))
+			value_machine(x, set, list[i].machine, &o);
+	free(list);
 	for (size_t up = 0; up < x->of->up_count; up++)
 		value_up(x, set, (int)up);
 }
 
-/* ---- partitions without the shared budget ---- */
+/* ---- partitions without the shared budget ----
+ * Of equal ones, that with fewer groups. */
 
 static const struct variant *best_of(const struct front *f)
 {
@@ -219,29 +238,53 @@ static void improve_by_group(struct exact *x, unsigned set, unsigned group, unsi
 	if (!v || (take && !(ups >> (take - 1) & 1)))
 		return;
 	struct rank r = rank_sum(&v->rank, &x->best[rest][left]);
-	if (rank_compare(&r, &x->best[set][ups]) < 0)
+	if (rank_compare(&r, &x->best[set][ups]) < (rest ? 0 : 1))
 		x->best[set][ups] = r;
 	double usd = cheapest_of(f) + x->cheapest[rest][left];
 	x->cheapest[set][ups] = MIN(x->cheapest[set][ups], usd);
 }
 
+/* Improves the values of a set by the groups that have its lowest job, and all jobs (whole), or
+ * not all. */
+static void improve_set(struct exact *x, unsigned set, bool whole)
+{
+	unsigned low = set & -set, others = set & ~low;
+
+	for (unsigned ups = 0; ups < 1u << x->of->up_count; ups++)
+		for (unsigned more = others;; more = (more - 1) & others) {
+			for (size_t take = 0; take <= x->of->up_count; take++)
+				if ((more == others) == whole)
+					improve_by_group(x, set, more | low, ups, take);
+			if (!more)
+				break;
+		}
+}
+
+/* The value of the set without its lowest job. */
+static void leave_out_lowest(struct exact *x, unsigned set)
+{
+	unsigned others = set & (set - 1);
+
+	for (unsigned ups = 0; ups < 1u << x->of->up_count; ups++) {
+		x->best[set][ups] = x->best[others][ups];
+		x->best[set][ups].out++;
+		x->cheapest[set][ups] = INFINITY;
+	}
+}
+
+/* In this order a set follows all of its parts. */
 static void solve_sets(struct exact *x)
 {
 	for (unsigned set = 1; set < 1u << x->count; set++) {
-		unsigned low = set & -set, others = set & ~low;
-		for (unsigned ups = 0; ups < 1u << x->of->up_count; ups++) {
-			x->best[set][ups] = x->best[others][ups];
-			x->best[set][ups].out++;
-			x->cheapest[set][ups] = INFINITY;
-			for (unsigned more = others;; more = (more - 1) & others) {
-				for (size_t take = 0; take <= x->of->up_count; take++)
-					improve_by_group(x, set, more | low, ups, take);
-				if (!more)
-					break;
-			}
-			if (isinf(x->cheapest[set][ups]))
-				x->cheapest[set][ups] = x->cheapest[others][ups];
+		leave_out_lowest(x, set);
+		improve_set(x, set, false);
+		if (x->kind[set] >= 0) {
+			value_set(x, set);
+			improve_set(x, set, true);
 		}
+		for (unsigned ups = 0; ups < 1u << x->of->up_count; ups++)
+			if (isinf(x->cheapest[set][ups]))
+				x->cheapest[set][ups] = x->cheapest[set & (set - 1)][ups];
 	}
 }
 
@@ -311,8 +354,11 @@ static void search(struct exact *x, const struct position *p)
 
 /* ---- the whole ---- */
 
-static void prepare(struct exact *x, const struct joint_case *of)
+static void prepare(struct exact *x, const struct joint_facts *f)
 {
+	const struct joint_case *of = f->of;
+
+	x->f = f;
 	x->of = of;
 	x->count = (int)of->job_count;
 	x->has_budget = isfinite(of->budget_usd);
@@ -333,15 +379,13 @@ static void take_kept(struct gangs *out, const struct exact *x)
 	}
 }
 
-void joint_exact(struct gangs *out, const struct joint_case *of)
+void joint_exact(struct gangs *out, const struct joint_facts *f)
 {
+	const struct joint_case *of = f->of;
 	struct exact *x = xcalloc(1, sizeof(*x));
 
-	prepare(x, of);
+	prepare(x, f);
 	fill_works(x);
-	for (unsigned set = 1; set < 1u << x->count; set++)
-		if (x->kind[set] >= 0)
-			value_set(x, set);
 	solve_sets(x);
 	search(x, &(struct position){.set = (1u << x->count) - 1, .ups = (1u << of->up_count) - 1});
 	take_kept(out, x);

@@ -36,6 +36,57 @@ double joint_handover_s(const struct plan_machine *m)
 	return s;
 }
 
+/* ---- facts ---- */
+
+static void describe_machine(struct joint_machine *out, const struct plan_machine *m, bool is_up)
+{
+	*out = (struct joint_machine){.m = *m, .handover_s = joint_handover_s(m), .is_up = is_up};
+	if (is_up)
+		out->m.cold = (struct cold){0};
+	plan_basis_init(&out->basis, &out->m);
+}
+
+static size_t count_kinds(const struct joint_case *of)
+{
+	int most = -1;
+
+	for (size_t i = 0; i < of->job_count; i++)
+		most = MAX(most, of->jobs[i].kind);
+	return (size_t)(most + 1);
+}
+
+void joint_facts_init(struct joint_facts *f, const struct joint_case *of)
+{
+	size_t kinds = count_kinds(of);
+
+	*f = (struct joint_facts){.of = of,
+				  .machines = xcalloc(kinds + 1, sizeof(*f->machines)),
+				  .ups = xcalloc(of->up_count + 1, sizeof(*f->ups))};
+	for (size_t k = 0; k < kinds; k++) {
+		const struct joint_kind *kind = &of->kinds[k];
+		f->machines[k] = xcalloc(kind->machine_count + 1, sizeof(*f->machines[k]));
+		for (size_t i = 0; i < kind->machine_count; i++)
+			describe_machine(&f->machines[k][i], &kind->machines[i], false);
+	}
+	for (size_t up = 0; up < of->up_count; up++)
+		describe_machine(&f->ups[up], &of->ups[up].machine, true);
+}
+
+void joint_facts_free(struct joint_facts *f)
+{
+	for (size_t k = 0; f->machines && f->machines[k]; k++)
+		free(f->machines[k]);
+	free(f->machines);
+	free(f->ups);
+	*f = (struct joint_facts){0};
+}
+
+const struct joint_machine *joint_machine(const struct joint_facts *f, int kind,
+					  const struct variant *v)
+{
+	return v->up >= 0 ? &f->ups[v->up] : &f->machines[kind][v->machine];
+}
+
 /* ---- order and work ---- */
 
 struct due {
@@ -66,6 +117,18 @@ void joint_sort(const struct joint_case *of, int *jobs, size_t count)
 	for (size_t i = 0; i < count; i++)
 		jobs[i] = due[i].job;
 	free(due);
+}
+
+int *joint_join(const struct joint_case *of, const int *a, size_t a_count, const int *b,
+		size_t b_count)
+{
+	int *jobs = xcalloc(a_count + b_count, sizeof(*jobs));
+
+	memcpy(jobs, a, a_count * sizeof(*a));
+	if (b_count)
+		memcpy(jobs + a_count, b, b_count * sizeof(*b));
+	joint_sort(of, jobs, a_count + b_count);
+	return jobs;
 }
 
 /* The place of this batch size, or of the largest below it: sizes of two jobs differ in their last
@@ -117,15 +180,24 @@ void joint_add_work(struct plan_work *to, const struct plan_work *from)
 
 /* ---- widths ---- */
 
-int joint_width(const struct joint_kind *kind, const struct plan_machine *m,
-		const struct plan_work *w, int index)
+enum { WIDEST = 64 };
+
+static int widest(const struct joint_kind *kind, const struct plan_machine *m,
+		  const struct plan_work *w)
 {
-	static const int widths[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 32, 48, 64};
-	int most = kind->wish.pods_most > 0 ? kind->wish.pods_most : 64;
+	int most = kind->wish.pods_most > 0 ? MIN(kind->wish.pods_most, (int)WIDEST) : WIDEST;
 
 	if (m->pods_max > 0)
 		most = MIN(most, m->pods_max);
-	most = (int)MIN((size_t)most, MAX(w->count, (size_t)1));
+	return (int)MIN((size_t)most, MAX(w->count, (size_t)1));
+}
+
+int joint_width(const struct joint_kind *kind, const struct plan_machine *m,
+		const struct plan_work *w, int index)
+{
+	static const int widths[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 32, 48, WIDEST};
+	int most = widest(kind, m, w);
+
 	if (index >= (int)ARRAY_LEN(widths))
 		return 0;
 	if (widths[index] <= most)
@@ -149,112 +221,140 @@ void joint_least_init(struct least *l, const struct plan_work *w)
 	l->longest[0] = l->longest[1];
 }
 
-/* What no plan of a group is below. pods: that it rents at least, which may be fewer than it asks
- * for. */
-static double least_work_s(const struct least *l, const struct joint_kind *kind,
-			   const struct plan_machine *m, const struct plan_work *w, double pods)
+/* Computing that no plan of this work is below, of all pods together. pods: that it rents at least,
+ * which may be fewer than it asks for. */
+static double least_work_s(const struct mark *mark, const struct joint_kind *kind,
+			   const struct plan_machine *m, double pods)
 {
 	const struct plan_wish *wish = &kind->wish;
+	const struct plan_work *w = mark->work;
 	size_t canary = w->count > (size_t)wish->canary ? (size_t)wish->canary : 0;
 	double left = (double)(w->count - canary),
-	       batches = MAX(ceil(left / m->batch_max), MIN(pods * m->workers, left));
+	       batches = MAX(ceil(left / m->batch_max), MIN(pods * m->workers, left)),
+	       longest = mark->least->longest[(int)MIN(batches, PLAN_FEW_BATCHES + 1.0)];
 
 	return cost_attempts(1, wish->failing_share) *
-	       (batches * m->speed.once_s +
-		m->speed.longest_s * l->longest[(int)MIN(batches, PLAN_FEW_BATCHES + 1.0)] +
+	       (batches * m->speed.once_s + m->speed.longest_s * longest +
 		m->speed.each_s * w->sum * left / (double)w->count);
 }
 
-struct floor joint_floor(const struct least *l, const struct joint_case *of, const int *jobs,
-			 size_t count, const struct plan_machine *m, const struct plan_work *w,
-			 int width, int width_below)
+static int64_t to_ms(double seconds)
 {
-	const struct joint_job *first = &of->jobs[jobs[0]], *last = &of->jobs[jobs[count - 1]];
-	const struct joint_kind *kind = &of->kinds[first->kind];
-	/* a staged plan may rent fewer, but more than the width below has */
-	double pods = kind->wish.staged ? width_below + 1 : width,
-	       work_s = least_work_s(l, kind, m, w, pods), cold_s = cold_billed_p50_s(&m->cold),
-	       handed_s = (double)(count - 1) * joint_handover_s(m);
-	double billed_s = cold_s + (pods - 1) * (cold_s - cold_setup_s(&m->cold)) +
-			  work_s / m->workers + pods * (m->tail_s + m->release_s + handed_s),
-	       late_s = first->ready_s + cold_p50_s(&m->cold) + handed_s +
-			work_s / (width * m->workers) + m->tail_s - last->by_s;
-
-	return (struct floor){
-		.late_ms = late_s > 0 ? (int64_t)(MIN(late_s, 1e12) * 1000) : 0,
-		.usd = cost_usd(m->price_h, billed_s) + m->per_run_usd * (double)count,
-	};
+	return (int64_t)(MIN(seconds, 1e12) * 1000);
 }
 
-struct priced {
-	double usd;
-	int machine;
-};
-
-static int cheapest_first(const void *a, const void *b)
+/* Adds the lateness of the jobs from `from` to `to` if the one before them does not end sooner than
+ * before_s after the group's start, nor the last of them sooner than end_s. */
+static void add_lateness(struct rank *to, const struct outline *o, size_t from, size_t last,
+			 double before_s, double end_s)
 {
-	const struct priced *x = a, *y = b;
+	const struct joint_job *jobs = o->f->of->jobs;
+	double start_s = jobs[o->jobs[0]].ready_s;
 
-	if (x->usd != y->usd)
-		return x->usd < y->usd ? -1 : 1;
-	return (x->machine > y->machine) - (x->machine < y->machine);
+	for (size_t k = from; k <= last; k++) {
+		const struct joint_job *j = &jobs[o->jobs[k]];
+		double begins_s = MAX(start_s + before_s, j->ready_s),
+		       ends_s = MAX(start_s + (k == last ? end_s : before_s), j->ready_s),
+		       late_s = MAX(ends_s - j->by_s, begins_s - j->begin_by_s);
+		if (late_s <= IN_TIME_S)
+			continue;
+		to->late++;
+		to->late_ms += to_ms(late_s);
+	}
 }
 
-int *joint_order_machines(const struct least *l, const struct joint_case *of, const int *jobs,
-			  size_t count, const struct plan_work *w, size_t *machines)
+/* The least time of such work on fewest to most pods, from the first one's cold start to its last
+ * batch. What pods wait for each other and share falls or rises with each pod, so that the least of
+ * it is at one of both ends. */
+static double least_busy_s(const struct mark *mark, const struct joint_machine *on, bool staged,
+			   double work_s, double fewest, double most)
 {
-	const struct joint_kind *kind = &of->kinds[of->jobs[jobs[0]].kind];
-	struct priced *list = xcalloc(kind->machine_count + 1, sizeof(*list));
-	int *order = xcalloc(kind->machine_count + 1, sizeof(*order));
+	const struct speed *speed = &on->m.speed;
+	double coming_s = staged ? on->basis.cold_p50 - on->basis.setup : 0,
+	       by_worker_s = work_s / on->m.workers, longest = mark->work->longest_one,
+	       narrow_s = by_worker_s / fewest + coming_s * (fewest - 1) / fewest,
+	       wide_s = by_worker_s / most + coming_s * (most - 1) / most;
+
+	return MAX(MIN(narrow_s, wide_s),
+		   speed_batch_s(speed, longest, longest) + coming_s * (fewest - 1) / fewest);
+}
+
+/* In the slow tenth, work takes at least its median, and all together at least as much longer as
+ * the cold start alone. */
+struct rank joint_floor(const struct outline *o, const struct joint_machine *on, int width,
+			int fewest)
+{
+	const struct joint_kind *kind = &o->f->of->kinds[o->f->of->jobs[o->jobs[0]].kind];
+	const struct plan_machine *m = &on->m;
+	const struct plan_basis *k = &on->basis;
+	double work_s = 0, before_s = 0, end_s = 0;
+	struct rank least = {0};
+
+	for (size_t i = 0, from = 0; i < o->mark_count; from = o->marks[i++].at + 1) {
+		work_s = least_work_s(&o->marks[i], kind, m, fewest);
+		end_s = k->cold_p50 + k->cold_slack + (double)o->marks[i].at * on->handover_s +
+			least_busy_s(&o->marks[i], on, kind->wish.staged, work_s, fewest, width) +
+			m->tail_s;
+		add_lateness(&least, o, from, o->marks[i].at, before_s, MAX(end_s, before_s));
+		before_s = MAX(end_s, before_s);
+	}
+	double handed_s = (double)(o->count - 1) * on->handover_s,
+	       billed_s = k->cold_billed + (fewest - 1) * (k->cold_billed - k->setup) +
+			  work_s / m->workers + fewest * (m->tail_s + m->release_s + handed_s);
+	least.usd = cost_usd(m->price_h, billed_s) + m->per_run_usd * (double)o->count;
+	return least;
+}
+
+int joint_fewest(const struct joint_kind *kind, int width, int width_below)
+{
+	return kind->wish.staged ? width_below + 1 : width;
+}
+
+static int best_first(const void *a, const void *b)
+{
+	const struct promising *x = a, *y = b;
+	int order = rank_compare(&x->least, &y->least);
+
+	return order ? order : (x->machine > y->machine) - (x->machine < y->machine);
+}
+
+struct promising *joint_order_machines(const struct outline *o, size_t *count)
+{
+	int number = o->f->of->jobs[o->jobs[0]].kind;
+	const struct joint_kind *kind = &o->f->of->kinds[number];
+	struct promising *list = xcalloc(kind->machine_count + 1, sizeof(*list));
 	size_t n = 0;
 
 	for (size_t i = 0; i < kind->machine_count; i++) {
-		const struct plan_machine *m = &kind->machines[i];
-		if (m->batch_max > 0)
-			list[n++] = (struct priced){joint_floor(l, of, jobs, count, m, w, 1, 0).usd,
-						    (int)i};
+		const struct joint_machine *on = &o->f->machines[number][i];
+		int pods = widest(kind, &on->m, o->marks[o->mark_count - 1].work);
+		if (on->m.batch_max > 0)
+			list[n++] = (struct promising){joint_floor(o, on, pods, 1), (int)i};
 	}
 	if (n)
-		qsort(list, n, sizeof(*list), cheapest_first);
-	for (size_t i = 0; i < n; i++)
-		order[i] = list[i].machine;
-	free(list);
-	*machines = n;
-	return order;
+		qsort(list, n, sizeof(*list), best_first);
+	*count = n;
+	return list;
 }
 
 /* ---- a group in time ---- */
 
-const struct plan_machine *joint_machine(const struct joint_case *of, int kind,
-					 const struct variant *v)
+void joint_step(struct step *out, const struct joint_kind *kind, const struct joint_machine *on,
+		int width, const struct plan_work *prefix, size_t before)
 {
-	return v->up >= 0 ? &of->ups[v->up].machine : &of->kinds[kind].machines[v->machine];
-}
-
-void joint_step(struct step *out, const struct joint_kind *kind, const struct plan_machine *m,
-		bool is_up, int width, const struct plan_work *prefix, size_t before)
-{
-	struct plan_machine up;
 	struct plan_wish wish = kind->wish;
 	struct plan p;
-	double handovers_s = joint_handover_s(m) * (double)(before + is_up);
+	double handovers_s = on->handover_s * (double)(before + on->is_up);
 
-	wish.goal = PLAN_COST;
-	wish.within_s = wish.budget_usd = 0;
 	wish.pods = width;
-	if (is_up) {
-		up = *m;
-		up.cold = (struct cold){0};
-		wish.staged = false;
-		m = &up;
-	}
-	if (plan_choose(&p, prefix, m, 1, &wish) == PLAN_NOTHING_FITS)
+	wish.staged = wish.staged && !on->is_up;
+	if (!plan_at_width(&p, prefix, &on->m, &on->basis, &wish))
 		p = (struct plan){.pods = width, .makespan_p50_s = INFINITY};
 	*out = (struct step){
 		.p50_s = p.makespan_p50_s + handovers_s,
 		.p90_s = p.makespan_p90_s + handovers_s,
-		.usd = p.cost_usd + m->per_run_usd * (double)before +
-		       cost_usd(m->price_h, handovers_s * p.pods),
+		.usd = p.cost_usd + on->m.per_run_usd * (double)before +
+		       cost_usd(on->m.price_h, handovers_s * p.pods),
 		.pods = p.pods,
 		.batch = p.batch,
 		.width = width,
@@ -382,10 +482,11 @@ static void fill_fates(const struct joint_case *of, const int *jobs, size_t coun
 
 enum { SPANS_HERE = 256 };
 
-bool joint_place(const struct joint_case *of, const int *jobs, size_t count,
+bool joint_place(const struct joint_facts *f, const int *jobs, size_t count,
 		 const struct variant *v, const struct step *steps, struct rank *rank,
 		 struct joint_group *group, struct joint_fate *fates)
 {
+	const struct joint_case *of = f->of;
 	const struct step *last = &steps[count - 1];
 	int kind = of->jobs[jobs[0]].kind;
 	struct span here[SPANS_HERE], *spans = here;
@@ -397,12 +498,13 @@ bool joint_place(const struct joint_case *of, const int *jobs, size_t count,
 	       start_s = best_start(of, jobs, count, v, spans, busy_s),
 	       from_s = v->up >= 0 ? of->ups[v->up].free_s : start_s,
 	       idle_s = MAX(MAX(start_s, busy_s) - from_s, 0.0),
-	       usd = last->usd + cost_usd(joint_machine(of, kind, v)->price_h, idle_s * last->pods);
+	       usd = last->usd +
+		     cost_usd(joint_machine(f, kind, v)->m.price_h, idle_s * last->pods);
 	*rank = (struct rank){.usd = usd};
 	for (size_t k = 0; k < count; k++) {
 		double late = late_s(&of->jobs[jobs[k]], &spans[k], start_s);
 		rank->late += late > IN_TIME_S;
-		rank->late_ms += late > IN_TIME_S ? (int64_t)(MIN(late, 1e12) * 1000 + 1) : 0;
+		rank->late_ms += late > IN_TIME_S ? to_ms(late) + 1 : 0;
 	}
 	if (group)
 		*group = (struct joint_group){.kind = kind,
@@ -444,6 +546,19 @@ struct gang *gangs_add(struct gangs *g, const int *jobs, size_t count, const str
 	return gang;
 }
 
+void gangs_remove(struct gangs *g, size_t i)
+{
+	free(g->list[i].jobs);
+	g->list[i] = g->list[--g->count];
+}
+
+void gangs_copy(struct gangs *to, const struct gangs *from)
+{
+	gangs_free(to);
+	for (size_t i = 0; i < from->count; i++)
+		gangs_add(to, from->list[i].jobs, from->list[i].count, &from->list[i].best);
+}
+
 struct rank gangs_rank(const struct gangs *g, size_t jobs)
 {
 	struct rank sum = {.out = (int)jobs};
@@ -455,16 +570,17 @@ struct rank gangs_rank(const struct gangs *g, size_t jobs)
 	return sum;
 }
 
-struct step *joint_steps(const struct joint_case *of, const struct gang *g)
+struct step *joint_steps(const struct joint_facts *f, const struct gang *g)
 {
+	const struct joint_case *of = f->of;
 	int kind = of->jobs[g->jobs[0]].kind;
 	struct step *steps = xcalloc(g->count, sizeof(*steps));
 	struct plan_work *w = xcalloc(1, sizeof(*w));
 
 	for (size_t k = 0; k < g->count; k++) {
 		joint_add_work(w, of->jobs[g->jobs[k]].work);
-		joint_step(&steps[k], &of->kinds[kind], joint_machine(of, kind, &g->best),
-			   g->best.up >= 0, g->best.width, w, k);
+		joint_step(&steps[k], &of->kinds[kind], joint_machine(f, kind, &g->best),
+			   g->best.width, w, k);
 	}
 	free(w);
 	return steps;

@@ -25,6 +25,9 @@ static void draw_machine(struct plan_machine *m, int id)
 		.batch_max = random_between(0, 1) < .1 ? 0 : 1 + (int)random_between(0, 40),
 		.tail_s = random_between(0, 3),
 		.release_s = random_between(0, 1),
+		.speed_sigma = random_between(0, 1) < .6 ? random_between(.02, .5) : 0,
+		.interrupted_every_s = random_between(0, 1) < .2 ? random_between(600, 20000) : 0,
+		.interruptions = 2,
 	};
 	m->cold.phase[COLD_SETUP].p90_s = m->cold.phase[COLD_SETUP].p50_s * 1.2;
 	m->cold.phase[COLD_LOAD].p90_s = m->cold.phase[COLD_LOAD].p50_s;
@@ -73,10 +76,26 @@ void joint_bed_random(struct joint_bed *bed, size_t jobs, size_t machines, int p
 				      .budget_usd = INFINITY};
 }
 
+void joint_bed_budget(struct joint_bed *bed)
+{
+	struct joint_plan p;
+
+	joint_choose(&p, &bed->of);
+	bed->of.budget_usd = p.score.cost_usd * random_between(.3, 1.1);
+	joint_free(&p);
+}
+
 void joint_bed_free(struct joint_bed *bed)
 {
 	free(bed->works);
 	free(bed->jobs);
+}
+
+bool joint_is_near(const struct joint_score *found, const struct joint_score *exact)
+{
+	return found->left_out == exact->left_out && found->late == exact->late &&
+	       found->late_s <= exact->late_s * 1.02 + 1e-3 &&
+	       found->cost_usd <= exact->cost_usd * 1.02;
 }
 
 void joint_add(struct plan_work *to, const struct plan_work *from)

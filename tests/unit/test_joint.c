@@ -291,9 +291,7 @@ static void the_exact_plan_keeps_a_shared_budget(void **state)
 		struct joint_plan p;
 		seed = 1000 + number;
 		joint_bed_random(&bed, 1 + (size_t)random_between(0, 3.99), 2, 2);
-		joint_choose(&p, &bed.of);
-		bed.of.budget_usd = p.score.cost_usd * random_between(.2, 1.1);
-		joint_free(&p);
+		joint_bed_budget(&bed);
 		struct joint_score best = brute_force(&bed.of);
 		joint_choose(&p, &bed.of);
 		assert_score(number, &p.score, &best);
@@ -305,25 +303,27 @@ static void the_exact_plan_keeps_a_shared_budget(void **state)
 	assert_true(bound > 20);
 }
 
+/* Every third one within a shared budget. `make bench BENCH=queue` takes thousands. */
 static void the_search_is_near_the_exact_plan(void **state)
 {
 	(void)state;
-	for (uint64_t number = 1; number <= 200; number++) {
+	for (uint64_t number = 1; number <= 150; number++) {
 		struct joint_bed bed;
 		struct joint_plan exact, found;
 		seed = 5000 + number;
 		joint_bed_random(&bed, 8, 6, 4);
+		if (number % 3 == 0)
+			joint_bed_budget(&bed);
 		joint_choose(&exact, &bed.of);
 		joint_search(&found, &bed.of);
 		assert_true(exact.exact && !found.exact);
-		if (found.score.left_out != exact.score.left_out ||
-		    found.score.late != exact.score.late ||
-		    found.score.late_s > exact.score.late_s * 1.02 + 1e-3 ||
-		    found.score.cost_usd > exact.score.cost_usd * 1.02)
-			fail_msg("case %llu: %d late by %.3f s, $%.6f; exact: %d by %.3f s, $%.6f",
-				 (unsigned long long)number, found.score.late, found.score.late_s,
-				 found.score.cost_usd, exact.score.late, exact.score.late_s,
-				 exact.score.cost_usd);
+		assert_true(found.score.cost_usd <= bed.of.budget_usd + 1e-9);
+		if (!joint_is_near(&found.score, &exact.score))
+			fail_msg("case %llu: %d out, %d late by %.3f s, $%.6f; exact: %d, %d by "
+				 "%.3f s, $%.6f",
+				 (unsigned long long)number, found.score.left_out, found.score.late,
+				 found.score.late_s, found.score.cost_usd, exact.score.left_out,
+				 exact.score.late, exact.score.late_s, exact.score.cost_usd);
 		joint_free(&exact);
 		joint_free(&found);
 		joint_bed_free(&bed);
