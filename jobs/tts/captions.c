@@ -457,6 +457,17 @@ void subtitles_vtt(struct str *to, const struct cue *cues, size_t count, int rat
 	add_all_captions(to, cues, count, rate, STYLE_VTT);
 }
 
+/* A value of FFMETADATA. */
+static void add_metadata(struct str *to, const char *value)
+{
+	for (const char *p = value; *p; p++) {
+		if (strchr("=;#\\\n", *p))
+			str_addc(to, '\\');
+		str_addc(to, *p);
+	}
+	str_addc(to, '\n');
+}
+
 void subtitles_chapters(struct str *to, const struct cue *chapters, size_t count, int rate)
 {
 	str_add(to, ";FFMETADATA1\n");
@@ -465,11 +476,21 @@ void subtitles_chapters(struct str *to, const struct cue *chapters, size_t count
 			continue;
 		str_addf(to, "[CHAPTER]\nTIMEBASE=1/%d\nSTART=%lld\nEND=%lld\ntitle=", rate,
 			 (long long)chapters[i].begin, (long long)chapters[i].end);
-		for (const char *p = chapters[i].text; *p; p++) {
-			if (strchr("=;#\\\n", *p))
-				str_addc(to, '\\');
-			str_addc(to, *p);
-		}
-		str_addc(to, '\n');
+		add_metadata(to, chapters[i].text);
+	}
+}
+
+void subtitles_chapter_tags(struct str *to, const struct cue *chapters, size_t count, int rate)
+{
+	size_t number = 0;
+
+	str_add(to, ";FFMETADATA1\n");
+	for (size_t i = 0; i < count; i++) {
+		if (chapters[i].begin == chapters[i].end)
+			continue;
+		str_addf(to, "CHAPTER%03zu=", number);
+		add_time(to, chapters[i].begin, rate, '.');
+		str_addf(to, "\nCHAPTER%03zuNAME=", number++);
+		add_metadata(to, chapters[i].text);
 	}
 }

@@ -310,10 +310,11 @@ int ffmpeg_loudness(int from, int dir, const char *to, const struct wav_format *
 /* ---- formats of a track ---- */
 
 static const struct ffmpeg_format formats[] = {
-	{"m4b", "-c:a aac -b:a 80k -movflags +faststart -f ipod", true, 3.3},
-	{"mp3", "-c:a libmp3lame -q:a 3 -id3v2_version 3 -f mp3", true, 2.0},
+	{"m4b", "-c:a aac -b:a 80k -movflags +faststart -f ipod", false, 3.3},
+	{"mp3", "-c:a libmp3lame -q:a 3 -id3v2_version 3 -f mp3", false, 2.0},
+	/* for Ogg, ffmpeg rounds the seconds of its own chapters: some begin one too late */
 	{"opus", "-c:a libopus -b:a 48k -f ogg", true, 3.5},
-	{"flac", "-c:a flac -f flac", false, 0.4},
+	{"flac", "-c:a flac -f flac", true, 0.4},
 };
 
 const struct ffmpeg_format *ffmpeg_format_find(const char *name)
@@ -334,9 +335,8 @@ int ffmpeg_encode(int from, int dir, const char *chapters, const char *to,
 
 	add_words(&args, "-nostats -v error -y " READ_WAV);
 	if (chapters)
-		add_words(&args,
-			  "-f ffmetadata -protocol_whitelist file -i %s -map 0:a -map_chapters 1",
-			  chapters);
+		add_words(&args, "-f ffmetadata -protocol_whitelist file -i %s -map 0:a %s 1",
+			  chapters, format->chapters_are_tags ? "-map_metadata" : "-map_chapters");
 	add_words(&args, "%s %s", format->settings, to);
 	if (run_ffmpeg(&args, &place, to, &said, &why) == 0)
 		return 0;

@@ -21,6 +21,9 @@ enum { SYNC_BYTES = 64 << 20 };
 
 /* burst's own folder in the output folder while a join runs */
 #define WORK_NAME ".joined.work"
+/* in it */
+#define CHAPTERS     "chapters.txt"
+#define CHAPTER_TAGS "chapter-tags.txt"
 
 struct track {
 	const char *dir;
@@ -318,25 +321,38 @@ static int put_finished(const struct track *t, const char *from, const char *to,
 	return 0;
 }
 
+/* Writes the files of chapters that the formats take. Returns whether there are chapters. */
+static bool write_chapter_files(const struct track *t)
+{
+	CLEANUP(str_free) struct str tags = STR_INIT;
+
+	if (!t->options->formats[0] || !t->heard)
+		return false;
+	subtitles_chapter_tags(&tags, t->chapters, t->chapter_count, t->format.rate);
+	return path_write_at(t->work, CHAPTERS, CHAPTERS, str_text(&t->chapter_list),
+			     t->chapter_list.len, 0600, NULL) == 0 &&
+	       path_write_at(t->work, CHAPTER_TAGS, CHAPTER_TAGS, str_text(&tags), tags.len, 0600,
+			     NULL) == 0;
+}
+
 /* Makes joined.m4b and the like from the finished track. If a format fails, adds a note: the track
  * exists, so the run has not failed. */
 static int encode_formats(const struct track *t, struct str *notes, struct err *err)
 {
 	const struct ffmpeg_format *const *formats = t->options->formats;
-	bool chapters =
-		formats[0] && t->heard &&
-		path_write_at(t->work, "chapters.txt", "chapters.txt", str_text(&t->chapter_list),
-			      t->chapter_list.len, 0600, NULL) == 0;
+	const bool chapters = write_chapter_files(t);
 
 	for (size_t i = 0; i < JOIN_FORMATS_MOST && formats[i]; i++) {
-		bool with = chapters && formats[i]->chapters;
+		const char *with = !chapters                       ? NULL
+				   : formats[i]->chapters_are_tags ? CHAPTER_TAGS
+								   : CHAPTERS;
 		CLEANUP(free_text) char *name = output_name(t, "joined", formats[i]->name);
 		CLEANUP(fd_close) int from = path_open_below(t->work, "part.wav", O_RDONLY);
 		struct err why = {0};
 		if (from < 0)
 			return err_set(err, ERR_LOCAL, "joined.wav: %s", strerror(errno));
-		if (ffmpeg_encode(from, t->work, with ? "chapters.txt" : NULL, name, formats[i],
-				  t->options->meter, &why) < 0) {
+		if (ffmpeg_encode(from, t->work, with, name, formats[i], t->options->meter, &why) <
+		    0) {
 			if (why.kind != ERR_JOB)
 				return err_set(err, why.kind, "%s", why.msg);
 			str_addf(notes, "%s: not made: %s\n", name, why.msg);

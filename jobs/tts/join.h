@@ -113,7 +113,8 @@ int ffmpeg_convert(int from, int dir, const char *to, const struct wav_format *f
  * sound. */
 int ffmpeg_loudness(int from, int dir, const char *to, const struct wav_format *format,
 		    double target, struct join_meter *meter, double *lufs, struct err *err);
-/* Encodes a track. chapters: a FFMETADATA file in dir; NULL: none. ERR_JOB: ffmpeg is missing or
+/* Encodes a track. chapters: a FFMETADATA file in dir, with tags if the format wants them so; NULL:
+ * none. ERR_JOB: ffmpeg is missing or
  * fails. */
 int ffmpeg_encode(int from, int dir, const char *chapters, const char *to,
 		  const struct ffmpeg_format *format, struct join_meter *meter, struct err *err);
@@ -125,10 +126,10 @@ int ffmpeg_decode(const struct str *file, const char *kind, int rate, struct str
 
 /* A format that a joined track can be converted to. */
 struct ffmpeg_format {
-	const char *name;     /* in the config, and the file's ending: "m4b" */
-	const char *settings; /* arguments of the encoder */
-	bool chapters;        /* it can hold chapters */
-	double ms_per_s;      /* as JOIN_COPY_MS */
+	const char *name;       /* in the config, and the file's ending: "m4b" */
+	const char *settings;   /* arguments of the encoder */
+	bool chapters_are_tags; /* they are written as Vorbis comments */
+	double ms_per_s;        /* as JOIN_COPY_MS */
 };
 /* Returns NULL for an unknown name. */
 const struct ffmpeg_format *ffmpeg_format_find(const char *name);
@@ -177,5 +178,8 @@ void subtitles_vtt(struct str *to, const struct cue *cues, size_t count, int rat
 /* Writes chapters for `ffmpeg -i audio -i FILE -map_chapters 1`. Leaves out chapters without sound
  * (begin == end). */
 void subtitles_chapters(struct str *to, const struct cue *chapters, size_t count, int rate);
+
+/* The same as Vorbis comments (CHAPTER000, CHAPTER000NAME), which players of FLAC and Opus read. */
+void subtitles_chapter_tags(struct str *to, const struct cue *chapters, size_t count, int rate);
 
 #endif
