@@ -13,7 +13,7 @@
 #include "base/section.h"
 #include "base/str.h"
 
-#define JOB_ABI 18u
+#define JOB_ABI 19u
 
 /* One piece of a job that gives one output (a command segment gives any number of files). Owned by
  * the job. */
@@ -210,6 +210,9 @@ struct job_ops {
 			   struct err *err);
 	/* What find_cached() found. NULL: this type reuses nothing. */
 	void (*changes)(const struct job *job, struct job_changes *out);
+	/* How the input was read, as a line without its end: "read as 2 chapters, 40 paragraphs".
+	 * Appends nothing if there is only one way. NULL: likewise. */
+	void (*read_as)(const struct job *job, struct str *to);
 	/* What of the input is not rendered, as a line without its end: "not spoken: 2 code blocks,
 	 * 1 image". Appends nothing if all of it is. NULL: this type leaves nothing out. */
 	void (*left_out)(const struct job *job, struct str *to);

@@ -192,6 +192,15 @@ static json_t *left_out_json(const struct plan_result *r)
 	return text.len ? report_text(str_text(&text)) : json_null();
 }
 
+static json_t *read_as_json(const struct plan_result *r)
+{
+	CLEANUP(str_free) struct str text = STR_INIT;
+
+	if (r->job_ops->read_as)
+		r->job_ops->read_as(r->job, &text);
+	return text.len ? report_text(str_text(&text)) : json_null();
+}
+
 static json_t *caps_to_json(const struct caps *caps)
 {
 	json_t *list = json_array();
@@ -241,6 +250,7 @@ json_t *plan_result_json(const struct plan_result *r, const struct err *err)
 	json_object_set_new(object, "better", better_json(r->better));
 	json_object_set_new(object, "variant", variant_json(r->variant, r->estimate));
 	json_object_set_new(object, "changes", changes_json(r));
+	json_object_set_new(object, "read_as", read_as_json(r));
 	json_object_set_new(object, "left_out", left_out_json(r));
 	json_object_set_new(object, "caps", caps_to_json(r->caps));
 	json_object_set_new(object, "warm_pods", json_integer(r->warm));
@@ -250,10 +260,10 @@ json_t *plan_result_json(const struct plan_result *r, const struct err *err)
 
 json_t *plan_failure_json(const struct mistakes *m, const struct err *err)
 {
-	json_t *object = json_pack("{s:i,s:n,s:n,s:n,s:s,s:n,s:[],s:[],s:n,s:n,s:n,s:n,s:n,s:[]}",
+	json_t *object = json_pack("{s:i,s:n,s:n,s:n,s:s,s:n,s:[],s:[],s:n,s:n,s:n,s:n,s:n,s:n,s:[]}",
 				   "schema", 1, "segments", "to_render", "audio_s", "verdict",
 				   "refused", "pick", "front", "cards_left_out", "checkpoint",
-				   "better", "variant", "changes", "left_out", "caps");
+				   "better", "variant", "changes", "read_as", "left_out", "caps");
 
 	add_errors(object, m, err);
 	return object;

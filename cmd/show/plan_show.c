@@ -305,6 +305,7 @@ static void print_found_plan(FILE *to, const struct estimate *e, const struct pl
  * */
 static void say_segments(const struct plan_result *r, const struct estimate *e, const char *tail)
 {
+	CLEANUP(str_free) struct str read_as = STR_INIT;
 	CLEANUP(str_free) struct str left_out = STR_INIT;
 	struct job_changes c = {0};
 
@@ -316,6 +317,10 @@ static void say_segments(const struct plan_result *r, const struct estimate *e, 
 	else
 		printf("all %zu segments are already rendered: a run would rent nothing\n",
 		       e->segments);
+	if (r->job_ops->read_as)
+		r->job_ops->read_as(r->job, &read_as);
+	if (read_as.len)
+		output_wrapped(stdout, 0, "%s", str_text(&read_as));
 	if (r->job_ops->left_out)
 		r->job_ops->left_out(r->job, &left_out);
 	if (left_out.len)

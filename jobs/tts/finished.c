@@ -710,6 +710,11 @@ int tts_bring(struct job *job, struct segment_result *results, struct str *notes
 #define LISTED_MOST  20
 #define STALE_LISTED 5
 
+void tts_read_as(const struct job *job, struct str *to)
+{
+	script_tell_read(&job->script, to);
+}
+
 void tts_left_out(const struct job *job, struct str *to)
 {
 	CLEANUP(str_free) struct str silent = STR_INIT;

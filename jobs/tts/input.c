@@ -80,40 +80,31 @@ static int by_natural_order(const struct dirent **a, const struct dirent **b)
 	return order ? order : strcmp(x, y);
 }
 
-/* Reads Markdown: what stands before its first heading is a chapter with the file's title. */
-static void read_chapter_markdown(struct script *s, const char *source, const char *title,
-				  const struct str *text)
-{
-	int chapter = script_add_chapter(s, title);
-	size_t items = s->count;
-
-	input_read_markdown(s, source, str_text(text), text->len);
-	for (size_t i = items; i < s->count; i++)
-		if (s->items[i].chapter < 0)
-			s->items[i].chapter = chapter;
-}
-
-/* Reads a file of a folder. Plain text is one item and one chapter: its name without the ending is
- * the id and the title. */
+/* Reads a file of a folder: a chapter with its name, which is also the stem of the ids. Its own
+ * headings begin further chapters. */
 static int read_chapter_file(struct script *s, const char *dir, const char *dir_name,
-			     const char *file, struct err *err)
+			     const char *file, enum input_mode mode, struct err *err)
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
 	CLEANUP(free_text) char *path = path_join(dir, file);
 	CLEANUP(free_text) char *name = path_join(dir_name, file);
 	CLEANUP(free_text) char *title = xstrndup(file, strlen(file) - file_spoken_ending(file));
-	struct script_item item = {.source = script_add_source(s, name), .line = 1};
+	const char *source = script_add_source(s, name);
 
 	if (job_read_member(s->job_setup, "input", path, INPUT_MAX_BYTES, &text, err) < 0 ||
 	    drop_byte_order_mark(name, &text, err) < 0)
 		return -1;
-	if (file_spoken_by_name(file) == SPOKEN_MARKDOWN) {
-		read_chapter_markdown(s, item.source, title, &text);
-		return 0;
+	int chapter = script_add_chapter(s, title);
+	size_t first = s->count;
+	if (file_spoken_by_name(file) == SPOKEN_MARKDOWN)
+		input_read_markdown(s, source, str_text(&text), text.len);
+	else
+		input_read_text(s, source, str_text(&text), text.len, mode);
+	for (size_t i = first; i < s->count; i++) {
+		s->items[i].stem = s->chapters[chapter];
+		if (s->items[i].chapter < 0)
+			s->items[i].chapter = chapter;
 	}
-	item.id = xstrdup(title);
-	item.chapter = script_add_chapter(s, title);
-	script_add(s, &item, str_text(&text), text.len);
 	return 0;
 }
 
@@ -124,7 +115,8 @@ static int refuse_missing_input(const char *name, struct err *err)
 	return err_about(err, "job.input");
 }
 
-static int read_folder(struct script *s, const char *path, const char *name, struct err *err)
+static int read_folder(struct script *s, const char *path, const char *name, enum input_mode mode,
+		       struct err *err)
 {
 	struct dirent **entries;
 	int count = scandir(path, &entries, is_text_file, by_natural_order), result = 0;
@@ -133,7 +125,7 @@ static int read_folder(struct script *s, const char *path, const char *name, str
 		return refuse_missing_input(name, err);
 	for (int i = 0; i < count; i++) {
 		if (result == 0)
-			result = read_chapter_file(s, path, name, entries[i]->d_name, err);
+			result = read_chapter_file(s, path, name, entries[i]->d_name, mode, err);
 		free(entries[i]);
 	}
 	free(entries);
@@ -149,7 +141,7 @@ int script_load(struct script *s, const char *path, const char *name, enum input
 
 	if (stat(path, &st) < 0)
 		return refuse_missing_input(name, err);
-	if ((S_ISDIR(st.st_mode) ? read_folder(s, path, name, err)
+	if ((S_ISDIR(st.st_mode) ? read_folder(s, path, name, mode, err)
 				 : read_file(s, path, name, mode, err)) < 0)
 		return -1;
 	return script_end(s, name, limits, err);

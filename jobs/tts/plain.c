@@ -113,7 +113,7 @@ static void measure(struct lines *of)
 		const struct line *l = &of->list[i];
 		if (l->kind == LINE_TEXT)
 			of->width = MAX(of->width, l->chars);
-		blocks += l->kind == LINE_TEXT && last == LINE_BLANK;
+		blocks += (l->kind == LINE_TEXT || l->kind == LINE_HEADING) && last == LINE_BLANK;
 		last = l->kind;
 	}
 	of->structured = blocks > 1;

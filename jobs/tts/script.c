@@ -16,6 +16,7 @@
 #define TEXT_MAX_BYTES ((size_t)1 << 20)
 #define ITEMS_MAX      1000000
 #define MIN_DIGITS     3
+#define FILES_LISTED   6
 
 const char *script_add_source(struct script *s, const char *name)
 {
@@ -148,14 +149,14 @@ static bool claim_id(struct script *s, const struct script_item *item, size_t in
 	return false;
 }
 
-/* Claims the item's id. Returns false after a complaint. */
-static bool check_id(struct script *s, const struct script_item *item)
+/* Claims the id of item `index`. Returns false after a complaint. */
+static bool check_id(struct script *s, const struct script_item *item, size_t index)
 {
 	CLEANUP(str_free) struct str shown = STR_INIT;
 	const char *fault = script_path_fault(item->id);
 
 	if (!fault)
-		return claim_id(s, item, s->count);
+		return claim_id(s, item, index);
 	str_add_printable(&shown, item->id, strlen(item->id), 60);
 	script_complain(s, item->source, item->line, "id \"%s\" cannot name a file: %s",
 			str_text(&shown), fault);
@@ -409,7 +410,7 @@ void script_add(struct script *s, struct script_item *item, const char *raw, siz
 	good = check_voice(s, item) && good;
 	good = check_options(s, item) && good;
 	/* only a kept item may claim an id: a dropped item's index goes to the next one */
-	if (!good || (item->id && !check_id(s, item))) {
+	if (!good || (item->id && !check_id(s, item, s->count))) {
 		free_item(item);
 		return;
 	}
@@ -482,6 +483,34 @@ static void merge_items(struct script *s, const struct split_limits *limits)
 	s->count = kept;
 }
 
+static int digits_of(size_t number)
+{
+	int digits = 1;
+
+	for (; number >= 10; number /= 10)
+		digits++;
+	return digits;
+}
+
+/* Makes the ids of the items of a file of a folder: its name, with a number if there are several.
+ * Returns how many there are from `first` on. */
+static size_t name_items(struct script *s, size_t first)
+{
+	const char *stem = s->items[first].stem;
+	size_t count = 0;
+
+	while (first + count < s->count && s->items[first + count].stem == stem)
+		count++;
+	for (size_t i = 0; i < count; i++) {
+		struct script_item *item = &s->items[first + i];
+		item->id = count == 1 ? xstrdup(stem)
+				      : xasprintf("%s-%0*zu", stem, digits_of(count), i + 1);
+		if (!check_id(s, item, first + i))
+			break;
+	}
+	return count;
+}
+
 /* Makes the missing ids: the item's number, with leading zeros. */
 static void number_items(struct script *s)
 {
@@ -493,6 +522,10 @@ static void number_items(struct script *s)
 		struct script_item *item = &s->items[i];
 		if (item->id)
 			continue;
+		if (item->stem) {
+			i += name_items(s, i) - 1;
+			continue;
+		}
 		item->id = xasprintf("%0*zu", digits, i + 1);
 		claim_id(s, item, i);
 	}
@@ -517,6 +550,52 @@ void script_tell_silent(const struct script *s, struct str *to)
 	add_count(to, n->page_numbers, "page number", "page numbers");
 	add_count(to, n->extra_pages, "page outside the reading order",
 		  "pages outside the reading order");
+}
+
+/* The chapters that have texts. */
+static size_t count_chapters(const struct script *s)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < s->count; i++)
+		count += s->items[i].chapter >= 0 &&
+			 (i == 0 || s->items[i - 1].chapter != s->items[i].chapter);
+	return count;
+}
+
+/* All files of a few; the first ones and the last of many. */
+static void add_files(const struct script *s, struct str *to)
+{
+	size_t shown = s->source_count > FILES_LISTED ? FILES_LISTED - 1 : s->source_count;
+
+	for (size_t i = 0; i < s->source_count; i++) {
+		const char *file = path_base(s->sources[i]);
+		if (i >= shown && i + 1 < s->source_count)
+			continue;
+		str_add(to, i == 0 ? "; files in this order: " : i > shown ? ", ..., " : ", ");
+		str_add_printable(to, file, strlen(file), 60);
+	}
+}
+
+void script_tell_read(const struct script *s, struct str *to)
+{
+	CLEANUP(str_free) struct str parts = STR_INIT;
+
+	add_count(&parts, count_chapters(s), "chapter", "chapters");
+	if (!s->plain.lines)
+		add_count(&parts, s->plain.paragraphs, "paragraph", "paragraphs");
+	else
+		add_count(&parts, s->plain.paragraphs + s->plain.lines, "line", "lines");
+	if (s->plain.lines && s->plain.paragraphs > 1)
+		str_addf(&parts, " in %zu paragraphs", s->plain.paragraphs);
+	add_count(&parts, s->scenes, "scene break", "scene breaks");
+	if (parts.len)
+		str_addf(to, "read as %s", str_text(&parts));
+	if (s->plain.joined)
+		str_addf(to, "; %zu wrapped line%s joined (job.input_mode)", s->plain.joined,
+			 s->plain.joined == 1 ? "" : "s");
+	if (parts.len && s->source_count > 1)
+		add_files(s, to);
 }
 
 int script_end(struct script *s, const char *name, const struct split_limits *limits,

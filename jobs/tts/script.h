@@ -61,12 +61,13 @@ enum border {
 };
 
 struct script_item {
-	char *id;        /* NULL until burst makes one */
-	char *text;      /* normalised, never empty */
-	char *voice;     /* NULL: the job's */
-	char *speaker;   /* who speaks, by a column or a label; NULL: unknown */
-	json_t *options; /* object or NULL: passed to the engine; overrides the job's options */
-	json_t *extra;   /* object or NULL: unknown keys, copied to the manifest */
+	char *id;         /* NULL until burst makes one */
+	const char *stem; /* of the id that burst makes; NULL: none. The script owns it */
+	char *text;       /* normalised, never empty */
+	char *voice;      /* NULL: the job's */
+	char *speaker;    /* who speaks, by a column or a label; NULL: unknown */
+	json_t *options;  /* object or NULL: passed to the engine; overrides the job's options */
+	json_t *extra;    /* object or NULL: unknown keys, copied to the manifest */
 	bool has_seed;
 	int64_t seed;
 	const char *source; /* file and line, for messages; the script owns the name */
@@ -168,6 +169,10 @@ void script_tell_labels(const struct script *s, struct str *to);
 /* For the readers: complains about a name once for each source; fmt has a "%s" for it in quotes. */
 void script_complain_once(struct script *s, const char *source, size_t line, const char *name,
 			  const char *fmt);
+
+/* Appends how the script was read: "read as 2 chapters, 40 paragraphs, 3 scene breaks", and the
+ * order of the files of a folder; nothing if there is no structure. */
+void script_tell_read(const struct script *s, struct str *to);
 
 /* For the readers: keeps a source's name for messages. Returns the script's own copy. */
 const char *script_add_source(struct script *s, const char *name);

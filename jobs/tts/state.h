@@ -182,6 +182,7 @@ int tts_check_file(const struct job *job, size_t index, const char *file, struct
 void tts_kept(struct job *job, size_t index, const struct segment_result *result);
 int tts_find_cached(struct job *job, struct segment_result *results, bool force, struct err *err);
 void tts_changes(const struct job *job, struct job_changes *out);
+void tts_read_as(const struct job *job, struct str *to);
 void tts_left_out(const struct job *job, struct str *to);
 /* As job_ops.bring, after tts_find_cached(). Call once. */
 int tts_bring(struct job *job, struct segment_result *results, struct str *notes, struct err *err);

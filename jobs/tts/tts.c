@@ -789,6 +789,7 @@ const struct job_ops job_tts = {
 	.task = tts_task,
 	.find_cached = tts_find_cached,
 	.changes = tts_changes,
+	.read_as = tts_read_as,
 	.left_out = tts_left_out,
 	.foresee = tts_foresee,
 	.bring = tts_bring,

@@ -319,6 +319,32 @@ static void tell_what_is_silent(void **state)
 			    "2 code blocks, 1 image, 1 footnote, 1 line without words");
 }
 
+static const struct {
+	const char *name, *bytes, *want;
+} tellings[] = {
+	{"a.txt", "One.\nTwo.\nThree.\n", "read as 3 lines"},
+	{"a.txt", "One.\n", "read as 1 paragraph"},
+	{"a.txt", "Host: One.\nGuest: Two.\n\nHost: Three.\n", "read as 3 lines in 2 paragraphs"},
+	{"a.txt", "Chapter 1\n\nOne that\nis wrapped.\n\n***\n\nTwo.\n\nChapter 2\n\nThree.\n",
+	 "read as 2 chapters, 3 paragraphs, 1 scene break; 1 wrapped line joined (job.input_mode)"},
+	{"a.md", "# One\n\nText.\n\n---\n\n# Two\n\nText.\n", "read as 2 chapters, 1 scene break"},
+	{"a.jsonl", "{\"text\":\"One\"}\n", ""},
+};
+
+/* How a script was read is told. */
+static void tell_how_it_was_read(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(tellings); i++) {
+		CLEANUP(script_free) struct script s = {0};
+		CLEANUP(str_free) struct str got = STR_INIT;
+		put_text(tellings[i].name, tellings[i].bytes);
+		assert_int_equal(load(tellings[i].name, INPUT_AUTO, &s, NULL), 0);
+		script_tell_read(&s, &got);
+		assert_string_equal(str_text(&got), tellings[i].want);
+	}
+}
+
 static void read_good(void **state)
 {
 	int wrong = 0;
@@ -541,7 +567,8 @@ static void folders(void **state)
 	struct err err = {0};
 
 	(void)state;
-	put_text("dir/b.txt", "Second,\nin two lines.\n");
+	put_text("dir/b.txt", "Second,\n\nTwo lines.\n");
+	put_text("dir/d.txt", "Chapter 9\n\nOne of them\nis here.\n");
 	put_text("dir/a.txt", "First.");
 	put_text("dir/.hidden.txt", "No.");
 	put_text("dir/readme.md", "No.");
@@ -550,9 +577,15 @@ static void folders(void **state)
 	if (load("dir", INPUT_AUTO, &s, &err) < 0)
 		fail_msg("%s", err.msg);
 	show(&got, &s);
+	assert_string_equal(
+		str_text(&got),
+		"a:First.#0|b-1:Second,#1|b-2:Two lines.#1|c-1:Before.#2|c-2:Third#3|c-3:"
+		"Fourth#4|c-4:Text.#4|d-1:Chapter 9#6|d-2:One of them is here.#6");
+	str_reset(&got);
+	script_tell_read(&s, &got);
 	assert_string_equal(str_text(&got),
-			    "a:First.#0|b:Second, in two lines.#1|003:Before.#2|004:Third#3|005:"
-			    "Fourth#4|006:Text.#4");
+			    "read as 6 chapters, 4 paragraphs; 1 wrapped line joined "
+			    "(job.input_mode); files in this order: a.txt, b.txt, c.md, d.txt");
 	assert_int_equal(load("none", INPUT_AUTO, &none, &err), -1);
 	assert_string_equal(err.msg, "none: no .txt or .md file is in this folder");
 	assert_int_equal(load("absent.txt", INPUT_AUTO, &none, &err), -1);
@@ -576,10 +609,15 @@ static void extras_are_kept(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(read_good),       cmocka_unit_test(tell_what_is_silent),
-		cmocka_unit_test(refuse_bad),      cmocka_unit_test(broken_json),
-		cmocka_unit_test(modes),           cmocka_unit_test(folders),
-		cmocka_unit_test(extras_are_kept), cmocka_unit_test(borders_are_known),
+		cmocka_unit_test(read_good),
+		cmocka_unit_test(tell_what_is_silent),
+		cmocka_unit_test(refuse_bad),
+		cmocka_unit_test(broken_json),
+		cmocka_unit_test(modes),
+		cmocka_unit_test(folders),
+		cmocka_unit_test(extras_are_kept),
+		cmocka_unit_test(tell_how_it_was_read),
+		cmocka_unit_test(borders_are_known),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, drop_folder);
