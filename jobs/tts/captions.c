@@ -457,8 +457,7 @@ void subtitles_vtt(struct str *to, const struct cue *cues, size_t count, int rat
 	add_all_captions(to, cues, count, rate, STYLE_VTT);
 }
 
-/* A value of FFMETADATA. */
-static void add_metadata(struct str *to, const char *value)
+void subtitles_add_value(struct str *to, const char *value)
 {
 	for (const char *p = value; *p; p++) {
 		if (strchr("=;#\\\n", *p))
@@ -476,7 +475,7 @@ void subtitles_chapters(struct str *to, const struct cue *chapters, size_t count
 			continue;
 		str_addf(to, "[CHAPTER]\nTIMEBASE=1/%d\nSTART=%lld\nEND=%lld\ntitle=", rate,
 			 (long long)chapters[i].begin, (long long)chapters[i].end);
-		add_metadata(to, chapters[i].text);
+		subtitles_add_value(to, chapters[i].text);
 	}
 }
 
@@ -491,6 +490,6 @@ void subtitles_chapter_tags(struct str *to, const struct cue *chapters, size_t c
 		str_addf(to, "CHAPTER%03zu=", number);
 		add_time(to, chapters[i].begin, rate, '.');
 		str_addf(to, "\nCHAPTER%03zuNAME=", number++);
-		add_metadata(to, chapters[i].text);
+		subtitles_add_value(to, chapters[i].text);
 	}
 }

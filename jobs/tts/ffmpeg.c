@@ -138,6 +138,13 @@ static void add_words(struct args *a, const char *fmt, ...)
 	}
 }
 
+/* Adds one word, which may have blanks. */
+static void add_word(struct args *a, const char *word)
+{
+	if (a->count + 1 < ARRAY_LEN(a->list))
+		a->list[a->count++] = xstrdup(word);
+}
+
 static struct args args_new(void)
 {
 	struct args a = {0};
@@ -310,11 +317,11 @@ int ffmpeg_loudness(int from, int dir, const char *to, const struct wav_format *
 /* ---- formats of a track ---- */
 
 static const struct ffmpeg_format formats[] = {
-	{"m4b", "-c:a aac -b:a 80k -movflags +faststart -f ipod", false, 3.3},
-	{"mp3", "-c:a libmp3lame -q:a 3 -id3v2_version 3 -f mp3", false, 2.0},
+	{"m4b", "-c:a aac -b:a 80k -movflags +faststart -f ipod", false, COVER_STREAM, 3.3},
+	{"mp3", "-c:a libmp3lame -q:a 3 -id3v2_version 3 -f mp3", false, COVER_STREAM, 2.0},
 	/* for Ogg, ffmpeg rounds the seconds of its own chapters: some begin one too late */
-	{"opus", "-c:a libopus -b:a 48k -f ogg", true, 3.5},
-	{"flac", "-c:a flac -f flac", true, 0.4},
+	{"opus", "-c:a libopus -b:a 48k -f ogg", true, COVER_TAG, 3.5},
+	{"flac", "-c:a flac -f flac", true, COVER_STREAM, 0.4},
 };
 
 const struct ffmpeg_format *ffmpeg_format_find(const char *name)
@@ -325,7 +332,7 @@ const struct ffmpeg_format *ffmpeg_format_find(const char *name)
 	return NULL;
 }
 
-int ffmpeg_encode(int from, int dir, const char *chapters, const char *to,
+int ffmpeg_encode(int from, int dir, const struct ffmpeg_tags *tags, const char *to,
 		  const struct ffmpeg_format *format, struct join_meter *meter, struct err *err)
 {
 	const struct place place = {from, dir, meter, format->ms_per_s};
@@ -334,9 +341,19 @@ int ffmpeg_encode(int from, int dir, const char *chapters, const char *to,
 	struct err why = {0};
 
 	add_words(&args, "-nostats -v error -y " READ_WAV);
-	if (chapters)
-		add_words(&args, "-f ffmetadata -protocol_whitelist file -i %s -map 0:a %s 1",
-			  chapters, format->chapters_are_tags ? "-map_metadata" : "-map_chapters");
+	add_words(&args, "-f ffmetadata -protocol_whitelist file -i %s", tags->metadata);
+	if (tags->cover)
+		add_words(&args, "-f %s -protocol_whitelist file -i %s",
+			  tags->is_png ? "png_pipe" : "jpeg_pipe", tags->cover);
+	add_words(&args, "-map 0:a -map_metadata 1 -map_chapters %d",
+		  format->chapters_are_tags ? -1 : 1);
+	if (tags->cover) {
+		add_words(&args, "-map 2:v -c:v copy -disposition:v attached_pic -metadata:s:v");
+		add_word(&args,
+			 "comment=Cover (front)"); /* the kind of picture, for ID3 and FLAC */
+	}
+	if (tags->language[0])
+		add_words(&args, "-metadata:s:a:0 language=%s", tags->language);
 	add_words(&args, "%s %s", format->settings, to);
 	if (run_ffmpeg(&args, &place, to, &said, &why) == 0)
 		return 0;

@@ -21,9 +21,6 @@ enum { SYNC_BYTES = 64 << 20 };
 
 /* burst's own folder in the output folder while a join runs */
 #define WORK_NAME ".joined.work"
-/* in it */
-#define CHAPTERS     "chapters.txt"
-#define CHAPTER_TAGS "chapter-tags.txt"
 
 struct track {
 	const char *dir;
@@ -321,18 +318,69 @@ static int put_finished(const struct track *t, const char *from, const char *to,
 	return 0;
 }
 
-/* Writes the files of chapters that the formats take. Returns whether there are chapters. */
-static bool write_chapter_files(const struct track *t)
+/* Adds the chapters to a FFMETADATA file as the format takes them. */
+static void add_chapters(const struct track *t, const struct ffmpeg_format *format, struct str *to)
 {
 	CLEANUP(str_free) struct str tags = STR_INIT;
+	const struct str *list = format->chapters_are_tags ? &tags : &t->chapter_list;
 
-	if (!t->options->formats[0] || !t->heard)
-		return false;
+	if (!t->heard)
+		return;
 	subtitles_chapter_tags(&tags, t->chapters, t->chapter_count, t->format.rate);
-	return path_write_at(t->work, CHAPTERS, CHAPTERS, str_text(&t->chapter_list),
-			     t->chapter_list.len, 0600, NULL) == 0 &&
-	       path_write_at(t->work, CHAPTER_TAGS, CHAPTER_TAGS, str_text(&tags), tags.len, 0600,
-			     NULL) == 0;
+	str_add(to, str_text(list) + strlen(";FFMETADATA1\n"));
+}
+
+/* Writes the files that an encoder needs beside the track: tags with chapters, and the cover. */
+static int write_tags(const struct track *t, const struct ffmpeg_format *format, bool with_cover,
+		      struct ffmpeg_tags *out, struct err *err)
+{
+	const struct script_book *book = t->options->book;
+	const struct str *cover = book && book->cover.len && with_cover ? &book->cover : NULL;
+	CLEANUP(str_free) struct str text = STR_INIT;
+
+	*out = (struct ffmpeg_tags){.metadata = "tags.txt"};
+	str_add(&text, ";FFMETADATA1\n");
+	if (book) {
+		book_add_tags(&text, book);
+		book_language(book, out->language);
+	}
+	if (cover && format->cover == COVER_TAG)
+		book_add_picture(&text, cover);
+	add_chapters(t, format, &text);
+	if (path_write_at(t->work, "tags.txt", "tags.txt", str_text(&text), text.len, 0600, err) <
+	    0)
+		return -1;
+	if (!cover || format->cover != COVER_STREAM)
+		return 0;
+	out->cover = "cover";
+	out->is_png = cover->s[0] == '\x89';
+	return path_write_at(t->work, "cover", "cover", cover->s, cover->len, 0600, err);
+}
+
+/* Encodes the track; without its cover if ffmpeg cannot take that. ERR_JOB: ffmpeg fails. */
+static int encode_format(const struct track *t, const struct ffmpeg_format *format,
+			 const char *name, struct str *notes, struct err *err)
+{
+	struct ffmpeg_tags tags;
+	struct err why = {0};
+
+	for (int with_cover = 1; with_cover >= 0; with_cover--) {
+		CLEANUP(fd_close) int from = path_open_below(t->work, "part.wav", O_RDONLY);
+		if (from < 0)
+			return err_set(err, ERR_LOCAL, "joined.wav: %s", strerror(errno));
+		if (write_tags(t, format, with_cover, &tags, err) < 0)
+			return -1;
+		if (ffmpeg_encode(from, t->work, &tags, name, format, t->options->meter, err) ==
+		    0) {
+			if (why.kind)
+				str_addf(notes, "%s: without its cover: %s\n", name, why.msg);
+			return 0;
+		}
+		if (err->kind != ERR_JOB || !tags.cover)
+			return -1;
+		why = *err;
+	}
+	return -1;
 }
 
 /* Makes joined.m4b and the like from the finished track. If a format fails, adds a note: the track
@@ -340,19 +388,11 @@ static bool write_chapter_files(const struct track *t)
 static int encode_formats(const struct track *t, struct str *notes, struct err *err)
 {
 	const struct ffmpeg_format *const *formats = t->options->formats;
-	const bool chapters = write_chapter_files(t);
 
 	for (size_t i = 0; i < JOIN_FORMATS_MOST && formats[i]; i++) {
-		const char *with = !chapters                       ? NULL
-				   : formats[i]->chapters_are_tags ? CHAPTER_TAGS
-								   : CHAPTERS;
 		CLEANUP(free_text) char *name = output_name(t, "joined", formats[i]->name);
-		CLEANUP(fd_close) int from = path_open_below(t->work, "part.wav", O_RDONLY);
 		struct err why = {0};
-		if (from < 0)
-			return err_set(err, ERR_LOCAL, "joined.wav: %s", strerror(errno));
-		if (ffmpeg_encode(from, t->work, with, name, formats[i], t->options->meter, &why) <
-		    0) {
+		if (encode_format(t, formats[i], name, notes, &why) < 0) {
 			if (why.kind != ERR_JOB)
 				return err_set(err, why.kind, "%s", why.msg);
 			str_addf(notes, "%s: not made: %s\n", name, why.msg);
@@ -360,7 +400,7 @@ static int encode_formats(const struct track *t, struct str *notes, struct err *
 		}
 		if (put_finished(t, name, name, err) < 0)
 			return -1;
-		str_addf(notes, "%s: %s\n", name, with ? "with its chapters" : "the same track");
+		str_addf(notes, "%s: %s\n", name, t->heard ? "with its chapters" : "the same track");
 	}
 	return 0;
 }

@@ -44,7 +44,8 @@ struct join_options {
 	int64_t plain_bytes;
 	/* joined.m4b and the like; ends with NULL if shorter */
 	const struct ffmpeg_format *formats[JOIN_FORMATS_MOST];
-	struct join_meter *meter; /* measures how far the join is; NULL: not needed */
+	struct join_meter *meter;       /* measures how far the join is; NULL: not needed */
+	const struct script_book *book; /* for the tags of `formats`; NULL: none */
 };
 
 /* The silence before a piece, in seconds, if another one is before it. */
@@ -113,10 +114,15 @@ int ffmpeg_convert(int from, int dir, const char *to, const struct wav_format *f
  * sound. */
 int ffmpeg_loudness(int from, int dir, const char *to, const struct wav_format *format,
 		    double target, struct join_meter *meter, double *lufs, struct err *err);
-/* Encodes a track. chapters: a FFMETADATA file in dir, with tags if the format wants them so; NULL:
- * none. ERR_JOB: ffmpeg is missing or
- * fails. */
-int ffmpeg_encode(int from, int dir, const char *chapters, const char *to,
+/* What an encoded track says of itself. */
+struct ffmpeg_tags {
+	const char *metadata; /* a FFMETADATA file in dir, with or without chapters */
+	const char *cover;    /* a JPEG or PNG file in dir; NULL: none */
+	bool is_png;
+	char language[4]; /* ISO 639-2; "": unknown */
+};
+/* Encodes a track. ERR_JOB: ffmpeg is missing or fails. */
+int ffmpeg_encode(int from, int dir, const struct ffmpeg_tags *tags, const char *to,
 		  const struct ffmpeg_format *format, struct join_meter *meter, struct err *err);
 /* Converts a whole file into a WAV file of one channel and 16 bits, at most ten minutes of it.
  * kind: ffmpeg's name for the file's format. rate 0: unchanged. ERR_NOT_FOUND: ffmpeg is not
@@ -126,10 +132,11 @@ int ffmpeg_decode(const struct str *file, const char *kind, int rate, struct str
 
 /* A format that a joined track can be converted to. */
 struct ffmpeg_format {
-	const char *name;       /* in the config, and the file's ending: "m4b" */
-	const char *settings;   /* arguments of the encoder */
-	bool chapters_are_tags; /* they are written as Vorbis comments */
-	double ms_per_s;        /* as JOIN_COPY_MS */
+	const char *name;                       /* in the config, and the file's ending: "m4b" */
+	const char *settings;                   /* arguments of the encoder */
+	bool chapters_are_tags;                 /* they are written as Vorbis comments */
+	enum { COVER_STREAM, COVER_TAG } cover; /* a picture of its own, or a tag in base64 */
+	double ms_per_s;                        /* as JOIN_COPY_MS */
 };
 /* Returns NULL for an unknown name. */
 const struct ffmpeg_format *ffmpeg_format_find(const char *name);
@@ -178,6 +185,17 @@ void subtitles_vtt(struct str *to, const struct cue *cues, size_t count, int rat
 /* Writes chapters for `ffmpeg -i audio -i FILE -map_chapters 1`. Leaves out chapters without sound
  * (begin == end). */
 void subtitles_chapters(struct str *to, const struct cue *chapters, size_t count, int rate);
+/* Appends a value of FFMETADATA, and ends its line. */
+void subtitles_add_value(struct str *to, const char *value);
+
+/* ---- book ---- */
+
+/* Append the tags of a track, for FFMETADATA: its names, and the cover as Ogg holds it
+ * (https://wiki.xiph.org/VorbisComment#METADATA_BLOCK_PICTURE). */
+void book_add_tags(struct str *to, const struct script_book *book);
+void book_add_picture(struct str *to, const struct str *cover);
+/* The language's code of ISO 639-2; "": unknown. */
+void book_language(const struct script_book *book, char code[4]);
 
 /* The same as Vorbis comments (CHAPTER000, CHAPTER000NAME), which players of FLAC and Opus read. */
 void subtitles_chapter_tags(struct str *to, const struct cue *chapters, size_t count, int rate);

@@ -61,6 +61,8 @@ static void book_free(struct script_book *book)
 {
 	free(book->title);
 	free(book->author);
+	free(book->narrator);
+	free(book->cover_name);
 	free(book->language);
 	free(book->year);
 	free(book->publisher);

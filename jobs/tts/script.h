@@ -116,7 +116,8 @@ struct script {
 			extra_pages;
 	} silent;
 	struct script_book { /* what the input says of itself; NULL: nothing */
-		char *title, *author, *language, *year, *publisher;
+		char *title, *author, *narrator, *language, *year, *publisher;
+		char *cover_name; /* a file beside the script */
 		struct str cover; /* a JPEG or PNG file */
 	} book;
 
@@ -148,6 +149,10 @@ void input_read_html(struct script *s, const char *source, const char *bytes, si
 void input_read_subtitles(struct script *s, const char *source, const char *bytes, size_t len);
 /* EPUB 2 and 3. Also sets s->book. */
 void input_read_epub(struct script *s, const char *source, const char *bytes, size_t len);
+
+/* For the readers: takes what a line of front matter ("title: x", or TOML's "title = x") says of
+ * the book. Keeps what was said before. */
+void book_read_line(struct script_book *book, const char *line, size_t len);
 
 /* Returns whether a normalised line of plain text begins a chapter: "# One", "CHAPTER ONE",
  * "2. Kapitel: ...". */

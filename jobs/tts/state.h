@@ -167,6 +167,15 @@ struct job {
 	struct reuse *reuse; /* result of find_cached(); NULL: not called yet */
 };
 
+/* ---- book ----
+ * What the finished track says of itself. */
+
+extern const struct option_spec book_options[];
+/* Completes what the script says of itself by the config's group `book`, its cover and the job's
+ * name. input: the script's path. ERR_CONFIG: the cover cannot be used. */
+int book_settle(struct script_book *book, const struct job_setup *setup, const char *input,
+		struct err *err);
+
 /* needs.c: fills job->needs from its config and its segments. */
 void tts_fill_needs(struct job *job, const struct section *conf);
 /* As in job_ops. */

@@ -154,6 +154,10 @@ static const struct option_spec tts_options[] = {
 	 .most = CHARS_MOST / 2},
 	{"check", OPTION_GROUP, 0, NULL, "what a finished file must satisfy", check_options},
 	{"join", OPTION_GROUP, 0, NULL, "one track of all segments", join_options},
+	{"book", OPTION_GROUP, 0, NULL,
+	 "what the track says of itself in `join.formats`; replaces what an EPUB or front matter "
+	 "says",
+	 book_options},
 	{0},
 };
 
@@ -409,6 +413,7 @@ static void read_join(struct job *job, const struct section *conf)
 	job->join = section_has(conf, "join");
 	job->join_as = (struct join_options){
 		.meter = join_meter_new(),
+		.book = &job->script.book,
 		.normalise = section_has(join, "loudness"),
 		.lufs = section_decimal(join, "loudness"),
 		.subtitles = section_bool(join, "subtitles"),
@@ -551,6 +556,9 @@ static int read_script(struct job *job, const struct job_setup *setup, struct er
 		return -1;
 	job->script.ctx = NULL;
 	job->script.job_setup = NULL;
+	if (book_settle(&job->script.book, setup, path, err) < 0 &&
+	    mistakes_note(setup->mistakes, NULL, err) < 0)
+		return -1;
 	job->script.columns = NULL;
 	return segments_make(job, err);
 }

@@ -95,12 +95,14 @@ t_blocks_run() {
 	mkdir -p home
 	while read -r file where name; do
 		dir=$T/run/$name
-		[ -d "$dir" ] || { mkdir -p "$dir" && (cd "$dir" && case $name in first-sound) ;; *) inputs && config ;; esac); }
+		[ -d "$dir" ] || { mkdir -p "$dir" && (cd "$dir" && case $name in first-sound) ;; epub) python3 "$ROOT/tests/e2e/epub.py" book.epub ;; *) inputs && config ;; esac); }
 		(cd "$dir" && timeout 120 bash -eu "$T/$file") >run.txt 2>&1 </dev/null || complain "$where: $(tail -n 2 run.txt | tr '\n' '|')"
 		count=$((count + 1))
 	done < <(blocks run)
 	[ "$count" -ge 1 ] || complain "no block was run"
 	[ -s run/first-sound/hello-audio/joined.wav ] || complain "the first sound is missing"
+	[ "$(ffprobe -v error -show_entries format_tags=title -of default=nw=1:nk=1 run/epub/book-audio/joined.m4b)" = "The Small Book" ] ||
+		complain "the audiobook is missing, or has no title"
 	[ -s run/first-sound/burst.cfg ] || complain "the config of the first sound is missing"
 }
 
