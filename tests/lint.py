@@ -253,7 +253,6 @@ SERVES_ONE = {
     "jobs/agent/volume.c": "commands that fill, list and free a volume, without the loop",
     "jobs/command/size.c": "measures the input in the user's files; command.c has the job",
     "jobs/tts/epub.c": "the reader of books; input.c chooses the reader of a file",
-    "jobs/tts/markdown.c": "the reader of Markdown; input.c chooses the reader of a file",
     "jobs/tts/plain.c": "the reader of plain text; input.c chooses the reader of a file",
     "jobs/tts/subtitles_in.c": "the reader of subtitles; input.c chooses the reader of a file",
     "jobs/tts/zip.c": "libarchive's zip files; epub.c knows what is in a book",

@@ -546,7 +546,7 @@ void script_tell_silent(const struct script *s, struct str *to)
 	add_count(to, n->code_blocks, "code block", "code blocks");
 	add_count(to, n->images, "image", "images");
 	add_count(to, n->footnotes, "footnote", "footnotes");
-	add_count(to, n->wordless, "line without words", "lines without words");
+	add_count(to, n->wordless, "silent line", "silent lines");
 	add_count(to, n->formulas, "formula", "formulas");
 	add_count(to, n->navigation, "list of links", "lists of links");
 	add_count(to, n->page_numbers, "page number", "page numbers");

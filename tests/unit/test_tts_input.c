@@ -316,7 +316,7 @@ static void tell_what_is_silent(void **state)
 		fail_msg("%s", err.msg);
 	script_tell_silent(&s, &got);
 	assert_string_equal(str_text(&got),
-			    "2 code blocks, 1 image, 1 footnote, 1 line without words");
+			    "2 code blocks, 1 image, 1 footnote, 1 silent line");
 }
 
 static const struct {
