@@ -315,8 +315,7 @@ static void tell_what_is_silent(void **state)
 	if (load("s.md", INPUT_AUTO, &s, &err) < 0)
 		fail_msg("%s", err.msg);
 	script_tell_silent(&s, &got);
-	assert_string_equal(str_text(&got),
-			    "2 code blocks, 1 image, 1 footnote, 1 silent line");
+	assert_string_equal(str_text(&got), "2 code blocks, 1 image, 1 footnote, 1 silent line");
 }
 
 static const struct {
