@@ -260,10 +260,11 @@ json_t *plan_result_json(const struct plan_result *r, const struct err *err)
 
 json_t *plan_failure_json(const struct mistakes *m, const struct err *err)
 {
-	json_t *object = json_pack("{s:i,s:n,s:n,s:n,s:s,s:n,s:[],s:[],s:n,s:n,s:n,s:n,s:n,s:n,s:[]}",
-				   "schema", 1, "segments", "to_render", "audio_s", "verdict",
-				   "refused", "pick", "front", "cards_left_out", "checkpoint",
-				   "better", "variant", "changes", "read_as", "left_out", "caps");
+	json_t *object =
+		json_pack("{s:i,s:n,s:n,s:n,s:s,s:n,s:[],s:[],s:n,s:n,s:n,s:n,s:n,s:n,s:[]}",
+			  "schema", 1, "segments", "to_render", "audio_s", "verdict", "refused",
+			  "pick", "front", "cards_left_out", "checkpoint", "better", "variant",
+			  "changes", "read_as", "left_out", "caps");
 
 	add_errors(object, m, err);
 	return object;

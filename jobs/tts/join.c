@@ -400,7 +400,8 @@ static int encode_formats(const struct track *t, struct str *notes, struct err *
 		}
 		if (put_finished(t, name, name, err) < 0)
 			return -1;
-		str_addf(notes, "%s: %s\n", name, t->heard ? "with its chapters" : "the same track");
+		str_addf(notes, "%s: %s\n", name,
+			 t->heard ? "with its chapters" : "the same track");
 	}
 	return 0;
 }
