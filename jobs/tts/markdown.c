@@ -33,26 +33,10 @@ static size_t note_length(const char *p, const char *end)
 	return n > 2 && p + n < end && p[n] == ']' ? n + 1 : 0;
 }
 
-/* Skips the markers of quotes and list items at the start of a line. */
-static const char *skip_containers(const char *p)
-{
-	for (;;) {
-		const char *from = p;
-		p += strspn(p, " \t>");
-		if (*p && strchr("-+*", *p) && p[1] == ' ')
-			p += 2;
-		size_t digits = strspn(p, "0123456789");
-		if (digits && (p[digits] == '.' || p[digits] == ')') && p[digits + 1] == ' ')
-			p += digits + 2;
-		if (p == from)
-			return p;
-	}
-}
-
 /* Returns the colon behind the name of a footnote that begins in this line, or NULL. */
 static const char *colon_of_note(const char *line, const char *end)
 {
-	const char *p = skip_containers(line);
+	const char *p = unspoken_skip_containers(line);
 	size_t len = p < end ? note_length(p, end) : 0;
 
 	return len && p[len] == ':' ? p + len : NULL;
@@ -131,7 +115,7 @@ static void follow_line(struct lines *l, const char *line, const char *end)
 	}
 	bool indented = indent >= 4 || line[indent] == '\t',
 	     note = colon_of_note(line, end) != NULL;
-	bool plain = line[indent] != '<' && skip_containers(line) == line + indent;
+	bool plain = line[indent] != '<' && unspoken_skip_containers(line) == line + indent;
 	l->html |= begins && line[indent] == '<';
 	l->paragraph = plain && !note && (begins ? !indented : l->paragraph);
 	l->in_note = note || (l->in_note && (!begins || indented));
@@ -758,11 +742,22 @@ static void run_md4c(struct reader *r)
 	str_free(&r->tag);
 }
 
+/* CRLF becomes LF. */
+static void drop_carriage_returns(char *text)
+{
+	char *to = text;
+
+	for (const char *p = text; *p; p++)
+		if (p[0] != '\r' || p[1] != '\n')
+			*to++ = *p;
+	*to = '\0';
+}
+
 void input_read_markdown(struct script *s, const char *source, const char *bytes, size_t len)
 {
 	CLEANUP(free_text)
 	char *copy = xstrndup(bytes, len); /* up to the first NUL byte */
-	CLEANUP(str_free) struct str text = STR_INIT;
+	CLEANUP(str_free) struct str text = STR_INIT, spoken = STR_INIT;
 	struct reader r = {.script = s, .source = source, .chapter = -1, .line = 1};
 	const char *end = copy + strlen(copy), *at = read_front_matter(&s->book, copy, end);
 
@@ -772,7 +767,10 @@ void input_read_markdown(struct script *s, const char *source, const char *bytes
 		return;
 	for (const char *p = copy; p < at; p++)
 		r.line += *p == '\n';
-	markdown_prepare(&text, copy + (at - copy));
+	drop_carriage_returns(copy + (at - copy));
+	unspoken_mask(&spoken, at, &s->silent);
+	if (spoken.len)
+		markdown_prepare(&text, spoken.s);
 	r.begin = r.at = str_text(&text);
 	r.end = r.begin + text.len;
 	run_md4c(&r);

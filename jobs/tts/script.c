@@ -552,6 +552,11 @@ void script_tell_silent(const struct script *s, struct str *to)
 	add_count(to, n->page_numbers, "page number", "page numbers");
 	add_count(to, n->extra_pages, "page outside the reading order",
 		  "pages outside the reading order");
+	add_count(to, n->shortcodes, "shortcode", "shortcodes");
+	add_count(to, n->block_marks, "block mark", "block marks");
+	add_count(to, n->imports, "import", "imports");
+	add_count(to, n->emoji, "emoji code", "emoji codes");
+	add_count(to, n->comments, "comment", "comments");
 }
 
 /* The chapters that have texts. */

@@ -113,7 +113,7 @@ struct script {
 	} plain;
 	struct script_silent { /* parts of the script that are not spoken */
 		size_t code_blocks, images, footnotes, wordless, formulas, navigation, page_numbers,
-			extra_pages;
+			extra_pages, shortcodes, block_marks, imports, emoji, comments;
 	} silent;
 	struct script_book { /* what the input says of itself; NULL: nothing */
 		char *title, *author, *narrator, *language, *year, *publisher;
@@ -144,6 +144,11 @@ void input_read_table(struct script *s, const char *source, const char *bytes, s
  * file's name. */
 bool input_is_exported_table(const char *bytes, size_t len);
 void input_read_markdown(struct script *s, const char *source, const char *bytes, size_t len);
+/* For input_read_markdown(): appends the text without what is neither Markdown nor speech, and
+ * counts that. Keeps the number of each line. The text has LF, not CRLF. */
+void unspoken_mask(struct str *to, const char *text, struct script_silent *silent);
+/* Skips the markers of quotes and list items at the start of a line. */
+const char *unspoken_skip_containers(const char *line);
 void input_read_html(struct script *s, const char *source, const char *bytes, size_t len);
 /* SRT or WebVTT: an item for each cue, with its times. */
 void input_read_subtitles(struct script *s, const char *source, const char *bytes, size_t len);
