@@ -315,6 +315,7 @@ static void markup_text(struct str *to, const char *html, size_t len, struct scr
  * which parts are spoken. Headings become chapters. Paragraphs, list items and table rows become
  * items. Code, images and footnotes are left out and counted. */
 
+#define LEVELS_NUMBERED  16 /* deeper lists are spoken without numbers */
 #define LINKS_MOST_BYTES ((size_t)16 << 20)
 
 struct reader {
@@ -330,9 +331,12 @@ struct reader {
 	int chapter;
 	bool in_row, pending_comma; /* in a table row; a comma is due before the next cell */
 	size_t lists;               /* number of enclosing levels */
-	bool list_began;            /* the item before is of the same list or table */
-	size_t images;              /* enclosing levels whose text is not spoken */
-	size_t images_before;       /* this block */
+	/* of each level one more than the number of its next item; 0: it has none */
+	unsigned numbers[LEVELS_NUMBERED];
+	unsigned pending_number; /* likewise, due before the next text */
+	bool list_began;         /* the item before is of the same list or table */
+	size_t images;           /* enclosing levels whose text is not spoken */
+	size_t images_before;    /* this block */
 	enum { BLOCK_TEXT, BLOCK_HTML, BLOCK_CODE } block;
 	size_t block_line; /* line of the current HTML or code; 0: unknown */
 	/* Footnotes. NOTE_TEXT: the rest of this block is one. NOTE_AFTER: an indented block still
@@ -420,7 +424,13 @@ static void add_item(struct reader *r, const char *bytes, size_t len, size_t lin
 		r->chapter = script_add_chapter(r->script, str_text(&text));
 	item.chapter = r->chapter;
 	r->list_began = listed;
-	script_add(r->script, &item, str_text(&text), text.len);
+	CLEANUP(free_text)
+	char *numbered = r->pending_number
+				 ? xasprintf("%u. %s", r->pending_number - 1, str_text(&text))
+				 : NULL;
+	r->pending_number = 0;
+	const char *spoken = numbered ? numbered : str_text(&text);
+	script_add(r->script, &item, spoken, strlen(spoken));
 }
 
 /* Adds a text as one item, or one for each speaker: the label of a speaker begins a line. */
@@ -581,6 +591,20 @@ static void enter_code(struct reader *r, const MD_BLOCK_CODE_DETAIL *code)
 		r->note = NOTE_NONE;
 }
 
+/* Follows the numbers of ordered lists. */
+static void enter_list(struct reader *r, MD_BLOCKTYPE type, const MD_BLOCK_OL_DETAIL *ordered)
+{
+	if (type == MD_BLOCK_OL || type == MD_BLOCK_UL) {
+		if (r->lists < LEVELS_NUMBERED)
+			r->numbers[r->lists] = type == MD_BLOCK_OL ? ordered->start + 1 : 0;
+		r->lists++;
+		return;
+	}
+	bool counts = r->script->list_numbers && r->lists && r->lists <= LEVELS_NUMBERED;
+	unsigned *next = counts ? &r->numbers[r->lists - 1] : NULL;
+	r->pending_number = next && *next ? (*next)++ : 0;
+}
+
 static int on_enter_block(MD_BLOCKTYPE type, void *detail, void *ctx)
 {
 	struct reader *r = ctx;
@@ -598,7 +622,8 @@ static int on_enter_block(MD_BLOCKTYPE type, void *detail, void *ctx)
 		return 0;
 	}
 	r->note = NOTE_NONE;
-	r->lists += type == MD_BLOCK_UL || type == MD_BLOCK_OL;
+	if (type == MD_BLOCK_UL || type == MD_BLOCK_OL || type == MD_BLOCK_LI)
+		enter_list(r, type, detail);
 	r->in_row = type == MD_BLOCK_TR;
 	if (type == MD_BLOCK_HTML) {
 		r->block = BLOCK_HTML;
@@ -622,6 +647,8 @@ static int on_leave_block(MD_BLOCKTYPE type, void *detail, void *ctx)
 	else
 		flush_item(r, type == MD_BLOCK_H ? PART_HEADING : PART_TEXT);
 	r->lists -= type == MD_BLOCK_UL || type == MD_BLOCK_OL;
+	if (type == MD_BLOCK_LI)
+		r->pending_number = 0;
 	if (type == MD_BLOCK_TABLE || !r->lists)
 		r->list_began &=
 			type == MD_BLOCK_TR || type == MD_BLOCK_THEAD || type == MD_BLOCK_TBODY;

@@ -92,6 +92,7 @@ struct script {
 	const struct section *columns;
 	json_t *told;                    /* names of columns and speakers that were complained of */
 	const struct speakers *speakers; /* job.speakers; NULL: the key is absent */
+	bool list_numbers;               /* job.list_numbers: speak the numbers of ordered lists */
 	json_t *labels; /* without speakers: name -> how often a text begins like its label */
 	size_t labelled;
 

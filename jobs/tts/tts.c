@@ -116,6 +116,7 @@ static const struct option_spec tts_options[] = {
 	 "how .txt is cut: lines, paragraphs, or auto (paragraphs if some have several lines)"},
 	{"columns", OPTION_GROUP, 0, NULL,
 	 "which columns of a table, or keys of .jsonl, are for what", columns_options},
+	{"list_numbers", OPTION_BOOL, 0, "false", "speak the numbers of ordered lists in .md"},
 	{"lexicon", OPTION_PATH, 0, NULL,
 	 "pronunciations: a file with a word, a tab and what to say for it on each line"},
 	{"voice", OPTION_TEXT, 0, NULL, "voice of lines that name none"},
@@ -549,6 +550,7 @@ static int read_script(struct job *job, const struct job_setup *setup, struct er
 	job->script.check_options = check_line_options;
 	job->script.ctx = job;
 	job->script.job_setup = setup;
+	job->script.list_numbers = section_bool(conf, "list_numbers");
 	job->script.columns = section_has(conf, "columns") ? section_group(conf, "columns") : NULL;
 	CLEANUP(free_text) char *path = path_join(setup->base_dir ? setup->base_dir : ".", input);
 	if (script_load(&job->script, path, shown_path(path, setup->base_dir), mode, &job->limits,

@@ -107,4 +107,34 @@ t_a_chapter_for_each_file() {
 	is "$(chapters out/joined.m4b | cut -d' ' -f2-)" "$(printf '1 - The beginning\n2 - The end')" chapters
 }
 
+t_what_is_no_speech_is_left_out_and_told() {
+	cat >post.md <<-'E'
+		import Tabs from '@theme/Tabs';
+
+		# Post
+
+		> [!NOTE]
+		> Mind the gap here.
+
+		{{< youtube abc123 >}}
+
+		The energy is $E = mc^2$ and costs $5 or $6 in all, ==really== :smile:.
+
+		1. Admit the problem
+		2. Ask for help from [[Wiki Link|a friend]]
+	E
+	JOB='list_numbers = true; min_chars = 0;' INPUT=post.md
+	config
+	burst plan
+	has out.txt 'not spoken: 1 formula, 1 shortcode, 1 block mark, 1 import, 1 emoji code'
+	burst run
+	is "$STATUS" 0 "run ($(tail -n 2 err.txt))"
+	has err.txt 'not spoken: 1 formula, 1 shortcode, 1 block mark, 1 import, 1 emoji code'
+	is "$(jq -r .text out/manifest.jsonl)" "Post
+Mind the gap here.
+The energy is and costs \$5 or \$6 in all, really .
+1. Admit the problem
+2. Ask for help from a friend" "texts"
+}
+
 run_tests "$@"

@@ -107,11 +107,39 @@ static void lines_are_kept(void **state)
 	}
 }
 
+/* The numbers of ordered lists, which job.list_numbers speaks. */
+static void lists_are_numbered(void **state)
+{
+	static const char text[] =
+		"Do these:\n\n1. Admit the problem\n2. Ask:\n   - a friend\n   - a "
+		"doctor\n   1. Inner one\n3. Make a list\n\n   of two "
+		"paragraphs\n\nThen:\n\n0) Zero\n1) [x] One\n";
+	CLEANUP(free_text) char *path = in_folder("n.md");
+
+	(void)state;
+	put_text("n.md", text);
+	for (int numbers = 0; numbers < 2; numbers++) {
+		CLEANUP(script_free) struct script s = {.list_numbers = numbers};
+		CLEANUP(str_free) struct str got = STR_INIT;
+		assert_int_equal(script_load(&s, path, "n.md", INPUT_AUTO, &limits, NULL), 0);
+		for (size_t k = 0; k < s.count; k++)
+			str_addf(&got, "%s%s", k ? "|" : "", s.items[k].text);
+		assert_string_equal(
+			str_text(&got),
+			numbers ? "Do these:|1. Admit the problem|2. Ask:|a friend|a doctor|1. "
+				  "Inner "
+				  "one|3. Make a list|of two paragraphs|Then:|0. Zero|1. One"
+				: "Do these:|Admit the problem|Ask:|a friend|a doctor|Inner "
+				  "one|Make a list|of two paragraphs|Then:|Zero|One");
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_speech_is_left_out),
 		cmocka_unit_test(lines_are_kept),
+		cmocka_unit_test(lists_are_numbered),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, drop_folder);
