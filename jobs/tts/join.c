@@ -13,6 +13,13 @@
 #include "base/path.h"
 #include "wav.h"
 
+/* What is kept around the speech of a trimmed piece, so that soft beginnings and echoes stay. */
+#define LEAD_S      0.05
+#define TAIL_S      0.1
+#define TRACK_END_S 0.3
+
+enum { STRAYS_LISTED = 5 };
+
 /* The lengths of pieces are rounded: leave room for that. */
 #define NEARLY 0.99
 
@@ -30,6 +37,9 @@ struct track {
 	FILE *f;
 	struct wav_format format;
 	int64_t frames;
+	int64_t tail;  /* of the frames: silence of the last piece that was kept */
+	size_t strays; /* pieces with stray sounds */
+	struct str stray_files;
 	int64_t synced;   /* bytes of samples */
 	bool long_header; /* RF64 */
 	struct cue *cues; /* one per piece; the cues own their pauses */
@@ -53,6 +63,7 @@ static void track_close(struct track *t)
 	free(t->cues);
 	free(t->chapters);
 	str_free(&t->chapter_list);
+	str_free(&t->stray_files);
 }
 
 static int write_bytes(struct track *t, const void *bytes, size_t len, struct err *err)
@@ -135,12 +146,54 @@ static void find_pauses(const struct track *t, FILE *f, const struct wav_info *i
 	cue->pause_count = (size_t)count;
 }
 
-/* Appends the sound of a piece and fills its cue. */
-static int add_piece(struct track *t, const struct join_piece *piece, struct cue *cue,
-		     struct err *err)
+/* Silence before piece i, in seconds; of the track's beginning and end, what a piece may keep. */
+static double pause_before(const struct track *t, const struct join_piece *pieces, size_t i)
 {
+	return i > 0 && i < t->cue_count
+		       ? join_pause_s(t->options, pieces[i].border, pieces[i].before_s)
+		       : TRACK_END_S;
+}
+
+/* Silence between the speech of piece i and that of the piece before, in frames. */
+static int64_t gap_before(const struct track *t, const struct join_piece *pieces, size_t i)
+{
+	return i ? llround(pause_before(t, pieces, i) * t->format.rate) : 0;
+}
+
+static void note_strays(struct track *t, const char *file, size_t strays)
+{
+	if (strays && ++t->strays <= STRAYS_LISTED)
+		str_addf(&t->stray_files, "%s%s", t->strays > 1 ? ", " : "", file);
+}
+
+/* Narrows the range of the piece's samples to its speech, and a little silence around it, a third
+ * and two thirds of the pauses at most. Sets lead and t->tail to what is kept of that. */
+static int trim_piece(struct track *t, FILE *f, const struct join_piece *pieces, size_t i,
+		      struct wav_info *info, int64_t *lead, struct err *err)
+{
+	const double rate = info->format.rate;
+	struct wav_trim trim;
+
+	if (wav_trim(f, info, &trim, err) < 0)
+		return -1;
+	int64_t before = llround(MIN(LEAD_S, pause_before(t, pieces, i) / 3) * rate),
+		behind = llround(MIN(TAIL_S, pause_before(t, pieces, i + 1) * 2 / 3) * rate);
+	*lead = MIN(before, trim.begin - trim.least);
+	t->tail = MIN(behind, trim.most - trim.end);
+	info->data_offset += (trim.begin - *lead) * wav_frame_bytes(&info->format);
+	info->frames = trim.end + t->tail - (trim.begin - *lead);
+	note_strays(t, pieces[i].file, trim.strays);
+	return 0;
+}
+
+/* Appends the pause before piece i and its sound, and fills its cue. */
+static int add_piece(struct track *t, const struct join_piece *pieces, size_t i, struct err *err)
+{
+	const struct join_piece *piece = &pieces[i];
+	struct cue *cue = &t->cues[i];
 	CLEANUP(file_close) FILE *f = NULL;
 	struct wav_info info;
+	int64_t gap = gap_before(t, pieces, i), lead = 0;
 
 	if (open_wav(t->out, piece->file, &f, &info, err) < 0)
 		return err_wrap(err, "%s", piece->file);
@@ -149,6 +202,12 @@ static int add_piece(struct track *t, const struct join_piece *piece, struct cue
 		if (open_converted(t, other, &f, &info, err) < 0)
 			return err_wrap(err, "%s", piece->file);
 	}
+	gap -= t->tail;
+	t->tail = 0;
+	if (t->options->trim && trim_piece(t, f, pieces, i, &info, &lead, err) < 0)
+		return err_wrap(err, "%s", piece->file);
+	if (add_silence(t, MAX(gap - lead, (int64_t)0), err) < 0)
+		return -1;
 	if (!t->long_header &&
 	    (t->frames + info.frames) * wav_frame_bytes(&t->format) > WAV_MOST_BYTES)
 		return err_set(err, ERR_BUG, "joined.wav: longer than its segments");
@@ -158,14 +217,6 @@ static int add_piece(struct track *t, const struct join_piece *piece, struct cue
 		return err_wrap(err, "%s", piece->file);
 	cue->end = t->frames;
 	return 0;
-}
-
-/* Silence before piece i, in frames. */
-static int64_t gap_before(const struct track *t, const struct join_piece *pieces, size_t i)
-{
-	double seconds = join_pause_s(t->options, pieces[i].border, pieces[i].before_s);
-
-	return llround(seconds * t->format.rate);
 }
 
 /* Extends the chapter (-1: none) to the track's end; `at` is its start at its first piece. */
@@ -201,8 +252,7 @@ static int begin_track(struct track *t, const struct join_piece *pieces, struct 
 		return err_wrap(err, "%s", pieces[0].file);
 	t->format = info.format;
 	for (size_t i = 0; i < t->cue_count; i++)
-		frames += pieces[i].seconds * t->format.rate +
-			  (i > 0 ? (double)gap_before(t, pieces, i) : 0);
+		frames += pieces[i].seconds * t->format.rate + (double)gap_before(t, pieces, i);
 	frames *= wav_frame_bytes(&t->format);
 	join_meter_pass(t->options->meter, JOIN_COPY_MS, fileno(t->f), (int64_t)frames);
 	t->long_header = frames > (double)most * NEARLY;
@@ -227,14 +277,13 @@ static void list_chapters(struct track *t)
 }
 
 /* Writes all pieces and the gaps between them, then the header with the real length. */
-static int write_track(struct track *t, const struct join_piece *pieces, struct err *err)
+static int write_track(struct track *t, const struct join_piece *pieces, struct str *notes,
+		       struct err *err)
 {
 	if (begin_track(t, pieces, err) < 0)
 		return -1;
 	for (size_t i = 0; i < t->cue_count; i++) {
-		if (i > 0 && add_silence(t, gap_before(t, pieces, i), err) < 0)
-			return -1;
-		if (add_piece(t, &pieces[i], &t->cues[i], err) < 0)
+		if (add_piece(t, pieces, i, err) < 0)
 			return -1;
 		add_chapter(t, pieces[i].chapter, t->cues[i].begin);
 		if (t->frames * wav_frame_bytes(&t->format) - t->synced > SYNC_BYTES &&
@@ -242,6 +291,10 @@ static int write_track(struct track *t, const struct join_piece *pieces, struct 
 			return -1;
 	}
 	list_chapters(t);
+	if (t->strays)
+		str_addf(notes, "stray sounds left out of the track in %zu file%s: %s%s\n",
+			 t->strays, t->strays == 1 ? "" : "s", str_text(&t->stray_files),
+			 t->strays > STRAYS_LISTED ? ", ..." : "");
 	if (fseeko(t->f, 0, SEEK_SET) < 0)
 		return err_set(err, ERR_LOCAL, "joined.wav: %s", strerror(errno));
 	return write_header(t, err) < 0 ? -1 : sync_track(t, err);
@@ -481,7 +534,7 @@ static int make_track(struct track *t, const struct join_piece *pieces, struct s
 	if (open_work_folder(t, err) < 0)
 		return -1;
 	join_meter_begin(t->options->meter, join_ms_per_s(t->options));
-	int added = write_track(t, pieces, err);
+	int added = write_track(t, pieces, notes, err);
 	join_meter_passed(t->options->meter);
 	if (added < 0)
 		return -1;

@@ -36,6 +36,9 @@ struct join_piece {
 
 struct join_options {
 	double pauses_s[BORDERS]; /* silence between two pieces, by their border */
+	/* leave out the silence and the stray sounds at the ends of the pieces: then the pauses
+	 * last as long as pauses_s says */
+	bool trim;
 	bool normalise;
 	double lufs;
 	bool subtitles;

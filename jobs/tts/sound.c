@@ -263,6 +263,9 @@ struct listener {
 	bool notes_pauses;
 	int64_t windows, pause_run, *pauses; /* pauses: their middles in frames; owned */
 	size_t pause_count, pause_cap;
+	bool notes_levels;
+	float *levels; /* peaks of the windows; owned */
+	size_t level_count, level_cap;
 };
 
 /* Adds the window to the sums of the file, and of its loud parts. */
@@ -302,6 +305,10 @@ static void end_window(struct listener *l)
 {
 	if (l->notes_pauses)
 		end_window_pause(l);
+	if (l->notes_levels) {
+		GROW(l->levels, l->level_count, l->level_cap);
+		l->levels[l->level_count++] = (float)l->window_peak;
+	}
 	end_window_energy(l);
 	if (l->window_peak < QUIET) {
 		l->quiet_run++;
@@ -416,6 +423,24 @@ int wav_pauses(FILE *f, const struct wav_info *info, int64_t **out, struct err *
 	}
 	*out = l.pauses;
 	return (int)MIN(l.pause_count, (size_t)INT_MAX);
+}
+
+int64_t wav_level_frames(const struct wav_info *info)
+{
+	return (int64_t)(info->format.rate * WINDOW_S);
+}
+
+int wav_levels(FILE *f, const struct wav_info *info, float **out, size_t *count, struct err *err)
+{
+	struct listener l = {.window = wav_level_frames(info), .notes_levels = true};
+
+	if (measure_all_samples(&l, f, info, err) < 0) {
+		free(l.levels);
+		return -1;
+	}
+	*out = l.levels;
+	*count = l.level_count;
+	return 0;
 }
 
 /* The fmt chunk and the start of the data chunk: 32 bytes. */

@@ -33,6 +33,9 @@ static const struct option_spec check_options[] = {
 	 "largest mean of all samples, as a share of full scale", .least = 0, .most = 1},
 	{"compare", OPTION_BOOL, 0, "true",
 	 "suspect files that differ from others of their voice in speed, ending or sample rate"},
+	{"trim", OPTION_BOOL, 0, "true",
+	 "leave the silence and stray sounds at the ends of the files out of the joined track, so "
+	 "that its pauses are those of join.pauses; the files stay as they are"},
 	{0},
 };
 
@@ -414,6 +417,7 @@ static void read_join(struct job *job, const struct section *conf)
 	job->join = section_has(conf, "join");
 	job->join_as = (struct join_options){
 		.meter = join_meter_new(),
+		.trim = section_bool(section_group(conf, "check"), "trim"),
 		.book = &job->script.book,
 		.normalise = section_has(join, "loudness"),
 		.lufs = section_decimal(join, "loudness"),

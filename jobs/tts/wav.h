@@ -45,6 +45,24 @@ int wav_listen(FILE *f, const struct wav_info *info, struct wav_sound *out, stru
  * the count, or -1 with ERR_LOCAL. The caller frees *out. */
 int wav_pauses(FILE *f, const struct wav_info *info, int64_t **out, struct err *err);
 
+/* The peak of each window of 10 ms, 1.0 = full scale. Returns -1 with ERR_LOCAL. The caller frees
+ * *out. */
+int wav_levels(FILE *f, const struct wav_info *info, float **out, size_t *count, struct err *err);
+/* Frames of a window of wav_levels(). */
+int64_t wav_level_frames(const struct wav_info *info);
+
+/* Where the speech of a file lies, in frames. Without any sound it is the whole file. */
+struct wav_trim {
+	int64_t begin, end;
+	/* nothing but silence lies between these and begin, end: stray sounds, or the file's ends
+	 */
+	int64_t least, most;
+	size_t strays; /* short sounds far from the speech, outside of it */
+};
+
+/* Finds the speech. Returns -1 with ERR_LOCAL. */
+int wav_trim(FILE *f, const struct wav_info *info, struct wav_trim *out, struct err *err);
+
 /* Bytes of one sample of all channels. */
 int wav_frame_bytes(const struct wav_format *format);
 bool wav_same_format(const struct wav_format *a, const struct wav_format *b);
