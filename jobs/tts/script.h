@@ -30,18 +30,31 @@ struct piece {
 void split_normalise(struct str *to, const char *text, size_t len);
 /* Returns whether the text has anything to speak: a letter, a digit, a symbol with a name. */
 bool split_has_words(const char *text);
+/* Returns whether this is such a character. */
+bool split_is_spoken(uint32_t c);
 /* Returns whether the character belongs to the one before it: combining marks and joiners. */
 bool split_is_mark(uint32_t c);
 /* How a valid text ends, quotes and brackets aside. */
 enum split_end { SPLIT_WORD, SPLIT_COMMA, SPLIT_STOP };
 enum split_end split_end(const char *text, size_t len);
+/* What ends at this place of a normalised text: a sentence, a clause, or neither. The full stops of
+ * abbreviations and of ordinal numbers end nothing; "Dr.", "19." and the like depend on the
+ * language. language: ISO 639-1 code, regions are ignored ("de", "de_AT"); NULL: unknown. */
+enum split_end split_end_at(const char *text, const char *at, const char *language);
+/* Returns whether the blank at this place holds its neighbours together, as in French "Qui ?". */
+bool split_glues(const char *text, const char *at);
+/* Signs that end a sentence or a clause, and those that close a quotation or brackets. */
+bool split_is_stop(uint32_t c);
+bool split_is_comma(uint32_t c);
+bool split_is_closing(uint32_t c);
 /* The number of code points in `len` bytes. */
 size_t split_chars(const char *text, size_t len);
 
 /* Cuts a normalised text at the last sentence end that fits, else at the last comma or its like,
  * else between words, else inside a word. The caller frees *out. Returns the count, at least 1
- * unless the text is empty. */
-size_t split_text(const char *text, const struct split_limits *limits, struct piece **out);
+ * unless the text is empty. language: as in split_end_at(). */
+size_t split_text(const char *text, const struct split_limits *limits, const char *language,
+		  struct piece **out);
 
 /* ---- script ----
  * The text to speak, as the readers of the input formats produce it: items in order, and a list

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/jsonx.h"
 #include "base/str.h"
 #include "script.h"
 
@@ -156,26 +157,50 @@ static inline void cuts_free_cleanup(struct cut_list *list)
 	cuts_free(list);
 }
 
-/* The border behind a piece that another one of the same item follows. */
+/* The voice that speaks an item; NULL: the engine's only one. */
+static const char *voice_of(const struct script_item *item, const struct job *job)
+{
+	return item->voice ? item->voice : job->voice;
+}
+
+/* The language of an item's text, as in split_end_at(): job.language, else that of its voice. */
+static const char *language_of(const struct script_item *item, const struct job *job)
+{
+	if (job->language || !job->engine || !job->engine->language_of)
+		return job->language;
+	CLEANUP(json_decref) json_t *options = merged_options(item, job);
+	return job->engine->language_of(voice_of(item, job), options);
+}
+
+/* The border at a place of an item's text. */
+static enum border border_at(const char *text, const char *at, const char *language)
+{
+	return split_end_at(text, at, language) == SPLIT_STOP ? BORDER_SENTENCE : BORDER_NONE;
+}
+
 static enum border border_behind(const struct cut_list *list)
 {
 	const char *text = list->cuts[list->count - 1].spoken;
 
-	return split_end(text, strlen(text)) == SPLIT_STOP ? BORDER_SENTENCE : BORDER_NONE;
+	return border_at(text, text + strlen(text), NULL);
 }
 
 /* Cuts the text between two pauses: replaces words, then cuts to the engine's length. */
 static void cut_part(struct cut_list *to, const struct pause_part *part, enum border border,
-		     double before_s, const struct job *job)
+		     double before_s, const char *language, const struct job *job)
 {
 	CLEANUP(lexicon_text_free) struct lexicon_text words = {0};
 	struct piece *pieces;
 
 	lexicon_apply(job->lexicon, part->text, part->len, &words);
-	size_t count = split_text(words.spoken, &job->limits, &pieces);
+	size_t count = split_text(words.spoken, &job->limits, language, &pieces);
+	if (to->count) /* behind a pause of the same item */
+		border = border_behind(to);
 	for (size_t i = 0; i < count; i++) {
 		size_t from = (size_t)(pieces[i].text - words.spoken);
-		border = to->count ? border_behind(to) : border;
+		if (i)
+			border = border_at(words.spoken, pieces[i - 1].text + pieces[i - 1].len,
+					   language);
 		GROW(to->cuts, to->count, to->cap);
 		to->cuts[to->count++] = (struct cut){
 			.spoken = xstrndup(pieces[i].text, pieces[i].len),
@@ -193,6 +218,7 @@ static void cut_item(struct cut_list *to, const struct script_item *item, const 
 	struct pause_part *parts;
 	const char *bad;
 	size_t bad_len, count = pause_parts(item->text, &parts, &bad, &bad_len);
+	const char *language = language_of(item, job);
 	double before_s = item->before_s;
 
 	for (size_t i = 0; i < count; i++) {
@@ -200,7 +226,7 @@ static void cut_item(struct cut_list *to, const struct script_item *item, const 
 		before_s += parts[i].before_s;
 		if (!split_has_words(part))
 			continue;
-		cut_part(to, &parts[i], item->border, MIN(before_s, PAUSE_MOST_S), job);
+		cut_part(to, &parts[i], item->border, MIN(before_s, PAUSE_MOST_S), language, job);
 		before_s = 0;
 	}
 	free(parts);
@@ -234,14 +260,15 @@ static int add_segment(struct job *job, size_t item_index, struct cut *cut, size
 {
 	struct segments *s = &job->segments;
 	const struct script_item *item = &job->script.items[item_index];
-	const char *voice = item->voice ? item->voice : job->voice;
+	const char *voice = voice_of(item, job);
 	struct segment segment = {.group = xstrdup(voice ? voice : "")};
 	struct spoken spoken = {.text = TAKE(cut->spoken),
 				.shown = TAKE(cut->shown),
 				.border = cut->border,
 				.before_s = cut->before_s,
 				.item = item_index,
-				.voice = voice};
+				.voice = voice,
+				.language = language_of(item, job)};
 
 	spoken.options = merged_options(item, job);
 	spoken.seed = item->has_seed ? item->seed : job->seed;

@@ -101,6 +101,7 @@ struct spoken {
 	double before_s;        /* seconds of the script's pause before it; 0: none */
 	size_t item;            /* index in the script */
 	const char *voice;      /* borrowed from script or job; NULL: none */
+	const char *language;   /* of the text, as in split_end_at(); borrowed likewise */
 	const char *voice_file; /* name of a job_file; NULL: none */
 	json_t *options;
 	int64_t seed; /* of the first try */
@@ -130,8 +131,8 @@ int segments_check_voice(void *job, const char *voice, struct err *err);
  * The state of a job of type "tts" once its config is read. Private to jobs/tts/. */
 
 struct job {
-	char *output, *voice, *worker, *voices_dir, *engine_name, *setup, *setup_packages, *install,
-		*speed_options, *estimate_gpu;
+	char *output, *voice, *language, *worker, *voices_dir, *engine_name, *setup,
+		*setup_packages, *install, *speed_options, *estimate_gpu;
 	char *worker_line, *pins;   /* of burst's own engines */
 	char *mirror, *mirror_pair; /* NULL: weights come from the hub */
 	const char *setup_env[3];

@@ -88,34 +88,6 @@ bool split_is_mark(uint32_t c)
 	       (c >= 0xe34 && c <= 0xe3a) || (c >= 0xe47 && c <= 0xe4e);
 }
 
-static bool is_closing(uint32_t c)
-{
-	return c == '"' || c == '\'' || c == ')' || c == ']' || c == '}' || c == 0xbb ||
-	       c == 0x2019 || c == 0x201d || c == 0x300d || c == 0x300f || c == 0xff09;
-}
-
-static bool is_wide_stop(uint32_t c)
-{
-	return c == 0x3002 || c == 0xff01 || c == 0xff1f || c == 0xff61;
-}
-
-static bool is_stop(uint32_t c)
-{
-	return c == '.' || c == '!' || c == '?' || c == 0x2026 || c == 0x964 || c == 0x6d4 ||
-	       c == 0x61f || is_wide_stop(c);
-}
-
-static bool is_wide_comma(uint32_t c)
-{
-	return c == 0x3001 || c == 0xff0c || c == 0xff1b || c == 0xff1a;
-}
-
-static bool is_comma(uint32_t c)
-{
-	return c == ',' || c == ';' || c == ':' || c == 0x60c || c == 0x61b || c == 0x2014 ||
-	       c == 0x2013 || is_wide_comma(c);
-}
-
 void split_normalise(struct str *to, const char *text, size_t len)
 {
 	bool blank = false;
@@ -137,30 +109,22 @@ void split_normalise(struct str *to, const char *text, size_t len)
 	}
 }
 
-bool split_has_words(const char *text)
+bool split_is_spoken(uint32_t c)
 {
-	for (const char *p = text; *p;) {
-		uint32_t c = utf8_next(&p);
-		if (c < 0x80 ? isalnum((int)c) || strchr("%&+=@$#", (int)c)
-			     : c >= 0xa2 && !is_space(c) && !is_invisible(c) && !split_is_mark(c) &&
-				       !is_stop(c) && !is_comma(c) && !is_closing(c) &&
-				       !(c >= 0x2010 && c <= 0x205e) &&
-				       !(c >= 0x3000 && c <= 0x3020) && c != 0xab && c != 0xbf)
-			return true;
-	}
-	return false;
+	if (c < 0x80)
+		return isalnum((int)c) || (c && strchr("%&+=@$#", (int)c));
+	return c >= 0xa2 && !is_space(c) && !is_invisible(c) && !split_is_mark(c) &&
+	       !split_is_stop(c) && !split_is_comma(c) && !split_is_closing(c) &&
+	       !(c >= 0x2010 && c <= 0x205e) && !(c >= 0x3000 && c <= 0x3020) && c != 0xab &&
+	       c != 0xbf;
 }
 
-enum split_end split_end(const char *text, size_t len)
+bool split_has_words(const char *text)
 {
-	enum split_end found = SPLIT_WORD;
-
-	for (const char *end = text + len; text < end;) {
-		uint32_t c = utf8_next(&text);
-		if (!is_closing(c))
-			found = is_stop(c) ? SPLIT_STOP : is_comma(c) ? SPLIT_COMMA : SPLIT_WORD;
-	}
-	return found;
+	while (*text)
+		if (split_is_spoken(utf8_next(&text)))
+			return true;
+	return false;
 }
 
 size_t split_chars(const char *text, size_t len)
@@ -172,70 +136,30 @@ size_t split_chars(const char *text, size_t len)
 	return count;
 }
 
-/* Returns whether the stop before `end` belongs to "Dr.", "e.g." or "J. Smith", not to a sentence.
- */
-static bool is_abbreviation(const char *text, const char *end)
-{
-	static const char *const known[] = {
-		"mr",  "mrs", "ms", "dr",  "st",  "prof", "sr", "jr",  "vs",  "no",  "nr",
-		"fig", "vol", "ca", "gen", "col", "capt", "lt", "rev", "hon", "bzw", "z.b"};
-	char word[8];
-	size_t n = 0;
-
-	if (end == text || end[-1] != '.')
-		return false;
-	const char *from = end - 1;
-	while (from > text && from[-1] != ' ' && from[-1] != '(' && from[-1] != '"')
-		from--;
-	n = (size_t)(end - 1 - from);
-	if (n == 1 || (n > 1 && n < 6 && memchr(from, '.', n))) /* "J.", "e.g.", "U.S." */
-		return isalpha((unsigned char)from[0]);
-	if (n == 0 || n >= sizeof(word))
-		return false;
-	for (size_t i = 0; i < n; i++)
-		word[i] = (char)tolower((unsigned char)from[i]);
-	word[n] = '\0';
-	for (size_t i = 0; i < ARRAY_LEN(known); i++)
-		if (!strcmp(word, known[i]))
-			return true;
-	return false;
-}
-
 /* The best places to cut within a window, as byte pointers; NULL: none. A piece ends there. */
 struct cuts {
 	const char *sentence, *clause, *word, *hard;
 };
 
-/* Notes the place `at`, behind the character `last`. after_stop: a sentence may end there. */
-static void note_best_cut(struct cuts *cuts, const char *text, const char *at, uint32_t last,
-			  bool after_stop)
-{
-	bool blank = *at == ' ';
-
-	cuts->hard = at;
-	if (blank)
-		cuts->word = at;
-	if (is_wide_stop(last) ||
-	    (after_stop && blank && !is_abbreviation(text, at) && !islower((unsigned char)at[1])))
-		cuts->sentence = at;
-	else if (is_wide_comma(last) || (blank && is_comma(last)))
-		cuts->clause = at;
-}
-
 /* Finds the last cut of each kind within `window` characters, none before `min`. */
-static struct cuts find_cuts(const char *text, size_t window, size_t min)
+static struct cuts find_cuts(const char *text, size_t window, size_t min, const char *language)
 {
 	struct cuts cuts = {0};
 	const char *p = text;
-	bool after_stop = false;
 
 	for (size_t n = 0; n < window && *p; n++) {
 		uint32_t c = utf8_next(&p);
 		const char *ahead = p;
-		after_stop = is_stop(c) || (after_stop && is_closing(c));
 		if (n + 1 < min || !*p || split_is_mark(utf8_next(&ahead)) || c == 0x200d)
 			continue;
-		note_best_cut(&cuts, text, p, c, after_stop);
+		cuts.hard = p;
+		if (*p == ' ' && !split_glues(text, p))
+			cuts.word = p;
+		switch (split_end_at(text, p, language)) {
+		case SPLIT_STOP: cuts.sentence = p; break;
+		case SPLIT_COMMA: cuts.clause = p; break;
+		case SPLIT_WORD: break;
+		}
 	}
 	if (!cuts.hard) /* only combining marks */
 		cuts.hard = p;
@@ -251,7 +175,8 @@ static void add_piece(struct piece **list, size_t *count, size_t *cap, const cha
 	(*list)[(*count)++] = (struct piece){from, (size_t)(to - from)};
 }
 
-size_t split_text(const char *text, const struct split_limits *limits, struct piece **out)
+size_t split_text(const char *text, const struct split_limits *limits, const char *language,
+		  struct piece **out)
 {
 	struct piece *list = NULL;
 	size_t count = 0, cap = 0, left = split_chars(text, strlen(text));
@@ -261,7 +186,8 @@ size_t split_text(const char *text, const struct split_limits *limits, struct pi
 		/* the rest behind the cut and its blank must not be too short */
 		size_t window =
 			MIN(limits->max_chars, left - limits->min_chars - (limits->min_chars > 0));
-		struct cuts cuts = find_cuts(text, MAX(window, (size_t)1), limits->min_chars);
+		struct cuts cuts =
+			find_cuts(text, MAX(window, (size_t)1), limits->min_chars, language);
 		const char *at = cuts.sentence ? cuts.sentence
 				 : cuts.clause ? cuts.clause
 				 : cuts.word   ? cuts.word

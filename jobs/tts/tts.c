@@ -126,6 +126,9 @@ static const struct option_spec tts_options[] = {
 	{"speakers", OPTION_TEXTS, 0, NULL,
 	 "whose voice is whose, as in [\"Alice=VOICE\"]: by a column, or by \"Alice: ...\" and "
 	 "\"[Alice] ...\" in the text, where \"Note\" alone is spoken; []: there are no speakers"},
+	{"language", OPTION_TEXT, 0, NULL,
+	 "language of the texts, as in \"de\": it decides where sentences end (absent: the "
+	 "voice's)"},
 	{"voices", OPTION_PATH, 0, NULL,
 	 "folder of voice samples: NAME.wav (flac, mp3, m4a, ogg with ffmpeg) is the voice NAME; "
 	 "NAME.txt its words, for qwen3-clone"},
@@ -326,6 +329,7 @@ static void tts_free(struct job *job)
 	free(job->files);
 	free(job->output);
 	free(job->voice);
+	free(job->language);
 	free(job->worker);
 	free(job->voices_dir);
 	free(job->engine_name);
@@ -429,12 +433,26 @@ static void read_join(struct job *job, const struct section *conf)
 		job->join_as.formats[i] = ffmpeg_format_find(section_item(join, "formats", i));
 }
 
+/* "de", "cmn", "pt-BR" */
+static bool is_language_code(const char *code)
+{
+	size_t letters = strspn(code, "abcdefghijklmnopqrstuvwxyz");
+
+	return (letters == 2 || letters == 3) && (!code[letters] || strchr("-_", code[letters]));
+}
+
 static int read_voice(struct job *job, const struct section *conf, struct err *err)
 {
 	const char *fallback = job->engine ? job->engine->voice : NULL;
 	struct err why = {0};
 
 	job->voice = duplicate_text(conf, "voice");
+	job->language = duplicate_text(conf, "language");
+	if (job->language && !is_language_code(job->language))
+		return err_set(err, ERR_CONFIG,
+			       "%s: language \"%.*s\": write its code, as in \"de\" or \"pt-BR\"",
+			       section_where(conf, "language"), utf8_fit(job->language, 40),
+			       job->language);
 	job->voices_dir = duplicate_text(conf, "voices");
 	if (!job->voice && fallback && !job->voices_dir)
 		job->voice = xstrdup(fallback);

@@ -13,7 +13,7 @@
 static const struct {
 	const char *name;
 	size_t max, min;
-	const char *text, *want;
+	const char *text, *want, *language;
 } cuts[] = {
 	{"a short text is one piece", 20, 5, "Hello there.", "Hello there."},
 	{"a text of just the length is one piece", 12, 2, "Hello there.", "Hello there."},
@@ -47,6 +47,12 @@ static const struct {
 	 "f|gh"},
 	{"sentences of scripts without blanks", 8, 2, "今日は晴れ。明日は雨です。",
 	 "今日は晴れ。|明日は雨です。"},
+	{"not behind an ordinal number", 60, 5,
+	 "Er las von Leuten, die im 19. Jahrhundert lebten, und auch im 20. Jahrhundert noch.",
+	 "Er las von Leuten, die im 19. Jahrhundert lebten,|und auch im 20. Jahrhundert noch.",
+	 "de"},
+	{"a sign behind a blank stays with its word", 22, 4, "Qui est là aujourd'hui ? Personne.",
+	 "Qui est là|aujourd'hui ?|Personne.", "fr"},
 	{"a thumb keeps its colour", 3, 1, "ab👍🏽cd", "ab|👍🏽|cd"},
 };
 
@@ -57,7 +63,7 @@ static void cut_texts(void **state)
 		struct split_limits limits = {cuts[i].max, cuts[i].min};
 		struct str got = STR_INIT;
 		struct piece *pieces;
-		size_t count = split_text(cuts[i].text, &limits, &pieces);
+		size_t count = split_text(cuts[i].text, &limits, cuts[i].language, &pieces);
 		for (size_t k = 0; k < count; k++) {
 			str_add(&got, k ? "|" : "");
 			str_addn(&got, pieces[k].text, pieces[k].len);
@@ -116,6 +122,65 @@ static void find_words(void **state)
 			fail_msg("\"%s\" cannot be spoken", none[i]);
 }
 
+/* A bar stands where a sentence ends, a slash where a clause does. */
+static const struct {
+	const char *language, *text;
+} ends[] = {
+	{"en", "Dr. Smith met J. R. R. Tolkien, / e.g. at No. 5.| He said no.| They left at 5 "
+	       "p.m.| The end."},
+	{"en", "It cost approx. 5 dollars etc. in the U.S. Army; / the U.S.| It was 3.5 km."},
+	{"en", "\"Stop!\" / he said.| \"Go.\"| She went... / and came back."},
+	{"en", "See fig. 3 and vol. 2.| That was St. Peter in Main St.| He knew Mr. Who vs. Prof. "
+	       "No.| Yes."},
+	{"de", "Im 19. Jahrhundert lebte er.| Am 3. Mai 1990.| Dann kam Ludwig II. von Bayern."},
+	{"de", "Am 12. Juni und König Ludwig II. König war er bis 1886.| Deutschland war groß."},
+	{"de", "Brot, / Milch usw. sind da.| Er kaufte Brot usw.| Die Str. Nr. 5 ist lang."},
+	{"de", "Nach Abs. 3 gilt z. B. Folgendes, / d. h. alles.| Das sind ca. 5 Mio. Euro."},
+	{"de", "Er ist 19.| Sie ist älter.| Über approx. spricht bzw. schreibt Hr. Dr. Maier."},
+	{"fr", "M. Dupont habite av. Foch, / près de St. Jean.| Qui ?| Elle ! / cria-t-il."},
+	{"fr", "Cf. p. 5 et chap. 2, / etc.| Il est là : / voilà."},
+	{"es", "El Sr. López vive en la av. Mayor.| ¿Qué?| EE.UU. es grande, / etc.| La pág. 3."},
+	{"it", "Il sig. Rossi e la sig.ra Bianchi, / ecc.| Poi vanno a pag. 3.| È vero."},
+	{"pt", "O Sr. Silva e a Dra. Lima, / etc.| Depois, / na pág. 3.| É verdade."},
+	{"nl", "Dhr. Jansen kocht o.a. brood, / enz.| Daarna ging hij naar St. Nicolaas."},
+	{"pl", "Prof. Nowak, / ul. Długa, / itd.| Potem np. Kraków w 1990 r.| To prawda."},
+	{"en_US", "Mr. Fox.| Mrs. Fox."},
+	{NULL, "Dr. Fox und Hr. Maier, / e.g. Mme. Curie.| Done."},
+	{"ja", "昔々、/あるところに。|「行こう。」/と言った。|はい。"},
+	{"zh", "今天很好。|你来，/不来？|来！”|他说。"},
+	{"th", "สวัสดีครับ / ผมชื่อสมชาย"},
+	{"ru", "Он пришёл! / сказал он.| Да, / пришёл."},
+};
+
+static void find_ends(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+		CLEANUP(str_free) struct str text = STR_INIT;
+		CLEANUP(str_free) struct str got = STR_INIT;
+		for (const char *p = ends[i].text; *p; p++) {
+			bool mark = *p == '|' || *p == '/';
+			if (mark && p[-1] == ' ') /* " / " stands for a blank */
+				text.len--;
+			if (!mark)
+				str_addc(&text, *p);
+		}
+		const char *plain = str_text(&text);
+		for (const char *p = plain; *p;) {
+			const char *from = p;
+			utf8_next(&p);
+			str_addn(&got, from, (size_t)(p - from));
+			enum split_end end =
+				*p ? split_end_at(plain, p, ends[i].language) : SPLIT_WORD;
+			if (end != SPLIT_WORD)
+				str_add(&got, end == SPLIT_STOP ? "|" : *p == ' ' ? " /" : "/");
+		}
+		if (strcmp(str_text(&got), ends[i].text))
+			fail_msg("%s: got \"%s\", want \"%s\"", ends[i].language, str_text(&got),
+				 ends[i].text);
+	}
+}
+
 static unsigned next_random(unsigned *seed)
 {
 	return *seed = *seed * 1103515245u + 12345u, *seed >> 16 & 0x7fff;
@@ -137,7 +202,7 @@ static void keep_every_character(void **state)
 			str_add(&raw, parts[next_random(&seed) % ARRAY_LEN(parts)]);
 		split_normalise(&text, str_text(&raw), raw.len);
 		struct piece *pieces;
-		size_t count = split_text(str_text(&text), &limits, &pieces);
+		size_t count = split_text(str_text(&text), &limits, "en", &pieces);
 		for (size_t i = 0; i < count; i++) {
 			size_t chars = split_chars(pieces[i].text, pieces[i].len);
 			assert_true(pieces[i].len > 0 && utf8_valid(pieces[i].text, pieces[i].len));
@@ -172,6 +237,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(cut_texts),
+		cmocka_unit_test(find_ends),
 		cmocka_unit_test(normalise_texts),
 		cmocka_unit_test(find_words),
 		cmocka_unit_test(keep_every_character),
