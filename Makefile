@@ -156,8 +156,8 @@ build/kit/host_program.h: build/kit/burst-host build/kit/burst-host-$(HOST_OTHER
 # the one that runs here, for tests
 build/kit/burst-agent: build/kit/burst-agent-$(HOST_MACHINE)
 	@cp $< $@
-build/kit/espeak-worker: jobs/workers/espeak.c jobs/workers/espeak_batch.c jobs/agent/json.c $(AGENT_BASE) \
-		jobs/workers/espeak_batch.h jobs/agent/json.h
+build/kit/espeak-worker: jobs/workers/espeak.c jobs/workers/espeak_batch.c jobs/workers/espeak_words.c jobs/agent/json.c $(AGENT_BASE) \
+		jobs/workers/espeak_batch.h jobs/workers/espeak_words.h jobs/agent/json.h
 	@mkdir -p $(@D)
 	$(Q)$(CC) -I. -Iorchestrator -std=gnu17 -D_GNU_SOURCE -O2 -D_FORTIFY_SOURCE=2 -s $(HARDEN) $(WARN) -ffunction-sections -Wl,--gc-sections -pie \
 		-Wl,-z,relro,-z,now -o $@ $(filter %.c,$^) -ldl
@@ -222,7 +222,7 @@ $(SIM_MODAL): ALL_CFLAGS += -I$(BUILD)/gen
 $(SIM_MODAL): | $(BUILD)/gen/modal.pb-c.h
 sim: $(BUILD)/tests/sim
 # The files of the agent and of the espeak worker as this machine's compiler builds them, for the tests that call their functions.
-AGENT_LIB_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out %/main.c,$(AGENT_SRC)) jobs/workers/espeak_batch.c)
+AGENT_LIB_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out %/main.c,$(AGENT_SRC)) jobs/workers/espeak_batch.c jobs/workers/espeak_words.c)
 AGENT_TESTS := $(BUILD)/unit/group_agent $(foreach fuzzer,fuzz_agent fuzz_speaker,$(BUILD)/$(fuzzer) $(BUILD)/replay/$(fuzzer))
 $(BUILD)/libagent.a: $(AGENT_LIB_OBJ)
 	@rm -f $@

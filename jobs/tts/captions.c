@@ -11,8 +11,10 @@
 #define ROOM        (CAPTION_WIDTH * CAPTION_LINES)
 
 /* Costs of a caption. The cheapest way to cut the words wins. */
-#define COST_SHORT   1e6  /* times the missing part of the shortest time on screen */
-#define COST_SHARED  60.0 /* two cues share the caption */
+#define COST_SHORT   1e6    /* times the missing part of the shortest time on screen */
+#define COST_PHRASE  1000.0 /* it ends inside a phrase */
+#define COST_INSIDE  80.0   /* a sentence ends inside: more than a caption of its own costs */
+#define COST_SHARED  60.0   /* two cues share the caption */
 #define COST_APART   120.0
 #define COST_CAPTION 30.0
 #define COST_UNEVEN  20.0 /* times the square of the empty share of its room */
@@ -23,6 +25,7 @@ struct word {
 	size_t len;
 	int width;  /* in columns */
 	bool blank; /* a caption may end before it */
+	bool stop;  /* a sentence ends here */
 	double cut; /* cost of a caption that ends here */
 	int64_t begin,
 		end; /* times at which a caption with this first or last word begins or ends */
@@ -66,25 +69,31 @@ static bool can_break_between(uint32_t before, uint32_t after, const char *at, s
 	       !cannot_begin_line(after, at, len);
 }
 
-static double cost_of_cut(const struct word *w)
+/* Sets what a caption costs that ends behind the word. */
+static void set_cut(struct word *w, const char *text, const char *language)
 {
-	switch (split_end(w->text, w->len)) {
-	case SPLIT_STOP: return 2;
-	case SPLIT_COMMA: return 6;
+	enum split_end end = split_end_at(text, w->text + w->len, language);
+
+	w->stop = end == SPLIT_STOP;
+	switch (end) {
+	case SPLIT_STOP: w->cut = 2; return;
+	case SPLIT_COMMA: w->cut = 6; return;
 	case SPLIT_WORD: break;
 	}
-	return w->width <= 3 ? 30 : 20; /* keep an article or a preposition with the next word */
+	/* keep an article or a preposition with the next word */
+	w->cut = COST_PHRASE + (w->width <= 3 ? 30 : 20);
 }
 
-/* Reads the word at *at and moves *at behind it. Returns false at the end of the text. */
-static bool next_word(const char **at, struct word *w)
+/* Reads the word at *at of the text and moves *at behind it. Returns false at the end of the text.
+ */
+static bool next_word(const char *text, const char **at, const char *language, struct word *w)
 {
 	uint32_t before = 0;
 
 	*w = (struct word){.blank = **at == ' ', .gap = -1};
 	*at += w->blank;
 	w->text = *at;
-	while (**at && **at != ' ') {
+	while (**at && (**at != ' ' || (w->len && split_glues(text, *at)))) {
 		const char *next = *at;
 		uint32_t c = utf8_next(&next);
 		if (w->len && (w->width + width_of(c) > CAPTION_WIDTH ||
@@ -95,7 +104,7 @@ static bool next_word(const char **at, struct word *w)
 		*at = next;
 		before = c;
 	}
-	w->cut = cost_of_cut(w);
+	set_cut(w, text, language);
 	return w->len > 0;
 }
 
@@ -167,7 +176,7 @@ size_t captions_wrap(const char *text, struct piece **out)
 	size_t count = 0, cap = 0, from = 0;
 	struct lines lines = {0};
 
-	while (next_word(&text, &w))
+	for (const char *at = text; next_word(text, &at, NULL, &w);)
 		add_word(&words, &w);
 	int all = width_between(&words, 0, words.count);
 	size_t second = all > CAPTION_WIDTH && all <= ROOM + 1 ? find_best_break(&words) : 0;
@@ -191,42 +200,19 @@ size_t captions_wrap(const char *text, struct piece **out)
 
 /* ---- times ---- */
 
-/* Returns the pause of the voice that is nearest to `at` and within reach, else `at`. *from: index
- * of the first pause that a call with a later `at` may need. */
-static int64_t snap_to_pause(const struct cue *cue, int64_t at, int64_t reach, size_t *from)
+static void set_times(struct word *words, size_t count, const struct cue *cue)
 {
-	int64_t best = at, least = reach;
-
-	while (*from < cue->pause_count && cue->pauses[*from] <= at - reach)
-		++*from;
-	for (size_t i = *from; i < cue->pause_count && cue->pauses[i] < at + least; i++) {
-		int64_t far = llabs((long long)(cue->pauses[i] - at));
-		if (far < least) {
-			best = cue->pauses[i];
-			least = far;
-		}
-	}
-	return best;
-}
-
-/* Spreads the cue's time over its words by their number of characters, and moves their ends to near
- * pauses. captions: how many captions the cue needs. */
-static void set_times(struct word *words, size_t count, const struct cue *cue, size_t captions)
-{
-	size_t all = split_chars(cue->text, strlen(cue->text)), done = 0, pause = 0;
-	int64_t length = cue->end - cue->begin, time = cue->begin;
-	const char *at = cue->text;
+	struct timeline *timeline = timeline_make(cue);
+	int64_t last = cue->begin;
 
 	for (size_t i = 0; i < count; i++) {
-		const char *stop = words[i].text + words[i].len;
-		done += split_chars(at, (size_t)(stop - at));
-		at = stop;
-		int64_t end = cue->begin + (int64_t)((double)length * (double)done / (double)all);
-		words[i].begin = time;
-		time = MAX(time, snap_to_pause(cue, end, length / (int64_t)(3 * captions), &pause));
-		words[i].end = time;
+		size_t at = (size_t)(words[i].text - cue->text);
+		int64_t begin = timeline_begin(timeline, at),
+			end = timeline_end(timeline, at + words[i].len);
+		words[i].begin = MIN(MAX(begin, last), cue->end);
+		words[i].end = last = MIN(MAX(end, words[i].begin), cue->end);
 	}
-	words[count - 1].end = cue->end;
+	timeline_free(timeline);
 }
 
 /* Appends the words of a cue, with their times. gap: the silence before the cue. */
@@ -234,20 +220,17 @@ static void add_cue(struct words *to, const struct cue *cue, int64_t gap)
 {
 	const char *at = cue->text;
 	size_t first = to->count;
-	struct lines lines = {0};
 	struct word w;
 
-	while (next_word(&at, &w)) {
-		lines_add(&lines, &w);
+	while (next_word(cue->text, &at, cue->language, &w))
 		add_word(to, &w);
-	}
 	if (to->count == first)
 		return;
-	set_times(&to->list[first], to->count - first, cue,
-		  (lines.count + CAPTION_LINES - 1) / CAPTION_LINES);
+	set_times(&to->list[first], to->count - first, cue);
 	to->list[first].blank = true;
 	to->list[first].gap = gap;
 	to->list[to->count - 1].cut = 0;
+	to->list[to->count - 1].stop = false; /* sharing with another cue has its own cost */
 }
 
 /* ---- the cheapest cut ---- */
@@ -260,17 +243,29 @@ struct group {
 	int64_t apart;
 };
 
-/* Cost of a caption of the words in [from, to); gaps: cost of the gaps inside. */
-static double cost_of_caption(const struct group *g, size_t from, size_t to, int width, double gaps)
+/* The end of a caption whose last word is list[to - 1], if it need not stay longer: up to the next
+ * word of its cue, unless the voice pauses. */
+static int64_t end_of_caption(const struct group *g, size_t to)
+{
+	int64_t end = g->words.list[to - 1].end;
+	const struct word *next = to < g->words.count ? &g->words.list[to] : NULL;
+
+	return next && next->gap < 0 && next->begin - end < g->apart ? next->begin : end;
+}
+
+/* Cost of a caption of the words in [from, to); inside: cost of what lies within. */
+static double cost_of_caption(const struct group *g, size_t from, size_t to, int width,
+			      double inside)
 {
 	const struct word *first = &g->words.list[from], *last = &g->words.list[to - 1];
 	int64_t next = to < g->words.count ? g->words.list[to].begin
 		       : g->next == INT64_MAX
 			       ? last->end /* prefer a joined caption to a remainder */
 			       : g->next;
-	int64_t shown = MIN(MAX(last->end, first->begin + g->shortest), next) - first->begin;
+	int64_t end = end_of_caption(g, to),
+		shown = MIN(MAX(end, first->begin + g->shortest), next) - first->begin;
 	double empty = 1 - MIN((double)width / ROOM, 1);
-	double cost = COST_CAPTION + COST_UNEVEN * empty * empty + last->cut + gaps;
+	double cost = COST_CAPTION + COST_UNEVEN * empty * empty + last->cut + inside;
 
 	if (shown < g->shortest)
 		cost += COST_SHORT * (double)(g->shortest - shown) / (double)g->shortest;
@@ -287,7 +282,7 @@ static void cut_cheaply(const struct group *g, size_t *begins)
 		least[i] = INFINITY;
 	for (size_t from = 0; from < count; from++) {
 		struct lines lines = {0};
-		double gaps = 0;
+		double inside = 0;
 		int width = 0;
 		for (size_t i = from; i < count; i++) {
 			const struct word *w = &g->words.list[i];
@@ -296,8 +291,9 @@ static void cut_cheaply(const struct group *g, size_t *begins)
 				break;
 			width += w->width + w->blank;
 			if (i > from && w->gap >= 0)
-				gaps += w->gap > g->apart ? COST_APART : COST_SHARED;
-			double cost = least[from] + cost_of_caption(g, from, i + 1, width, gaps);
+				inside += w->gap > g->apart ? COST_APART : COST_SHARED;
+			double cost = least[from] + cost_of_caption(g, from, i + 1, width, inside);
+			inside += w->stop ? COST_INSIDE : 0;
 			if (cost >= least[i + 1])
 				continue;
 			least[i + 1] = cost;
@@ -322,8 +318,8 @@ static void add_caption(struct caption_list *to, const struct group *g, size_t f
 		str_addn(&text, words[i].text, words[i].len);
 	}
 	int64_t next = stop < g->words.count ? words[stop].begin : g->next;
-	int64_t begin = words[from].begin, end = words[stop - 1].end;
-	end = MAX(end, MIN(begin + g->shortest, next));
+	int64_t begin = words[from].begin,
+		end = MAX(end_of_caption(g, stop), MIN(begin + g->shortest, next));
 	GROW(to->items, to->count, to->cap);
 	to->items[to->count++] = (struct caption){str_detach(&text), begin, end};
 }

@@ -789,9 +789,12 @@ static int join_track(const struct job *job, const struct segment_result *result
 						    spoken->border,
 						    job->script.items[spoken->item].chapter,
 						    spoken->before_s,
-						    results[i].seconds};
+						    results[i].seconds,
+						    spoken->language,
+						    spoken->text};
 	}
 	as.partial = count < job->segments.count;
+	as.lexicon = job->lexicon;
 	int result =
 		join_pieces(job->output, pieces, count, (const char *const *)job->script.chapters,
 			    job->script.chapter_count, &as, notes, err);

@@ -42,7 +42,7 @@ struct track {
 	struct str stray_files;
 	int64_t synced;   /* bytes of samples */
 	bool long_header; /* RF64 */
-	struct cue *cues; /* one per piece; the cues own their pauses */
+	struct cue *cues; /* one per piece; the cues own their words and pauses */
 	size_t cue_count;
 	struct cue *chapters; /* one per title */
 	size_t chapter_count;
@@ -58,8 +58,10 @@ static void track_close(struct track *t)
 	if (t->out >= 0)
 		path_remove_tree_at(t->out, WORK_NAME, WORK_NAME, NULL);
 	fd_close(t->out);
-	for (size_t i = 0; i < t->cue_count; i++)
+	for (size_t i = 0; i < t->cue_count; i++) {
 		free((void *)t->cues[i].pauses);
+		free((void *)t->cues[i].words);
+	}
 	free(t->cues);
 	free(t->chapters);
 	str_free(&t->chapter_list);
@@ -130,18 +132,52 @@ static int open_converted(struct track *t, FILE *from, FILE **out, struct wav_in
 	return open_wav(t->work, "convert.wav", out, info, err);
 }
 
-/* Sets the pauses at which a long text may be cut; without any, its length decides. */
+/* Returns whether something needs the times of the words. */
+static bool wants_times(const struct track *t)
+{
+	return t->options->subtitles || t->options->words;
+}
+
+static void shift_span(struct span *span, int64_t by)
+{
+	span->begin += by;
+	span->end += by;
+}
+
+/* Sets the words that the engine marked in a piece's own file. */
+static void find_words(const struct track *t, FILE *f, const struct wav_info *info,
+		       const struct join_piece *piece, struct cue *cue)
+{
+	struct wav_mark *marks;
+	struct cue_word *words;
+
+	if (!wants_times(t))
+		return;
+	size_t count = wav_marks(f, info, &marks);
+	cue->word_count = words_match(piece->text, piece->spoken ? piece->spoken : piece->text,
+				      t->options->lexicon, marks, count, &words);
+	for (size_t i = 0; i < cue->word_count; i++) {
+		words[i].at.begin = words[i].at.begin * t->format.rate / info->format.rate;
+		words[i].at.end = words[i].at.end * t->format.rate / info->format.rate;
+		shift_span(&words[i].at, cue->begin);
+	}
+	cue->words = words;
+	wav_marks_free(marks, count);
+}
+
+/* Sets the pauses of the voice, which tell when a text without marked words is spoken. */
 static void find_pauses(const struct track *t, FILE *f, const struct wav_info *info,
 			struct cue *cue)
 {
-	int64_t *pauses;
+	struct span *pauses;
 	int count;
 
-	if (!t->options->subtitles || strlen(cue->text) <= CAPTION_WIDTH ||
-	    (count = wav_pauses(f, info, &pauses, NULL)) < 0)
+	if (!wants_times(t) || cue->word_count ||
+	    (count = wav_pauses(f, info, &pauses, &cue->sound, NULL)) < 0)
 		return;
+	shift_span(&cue->sound, cue->begin);
 	for (int i = 0; i < count; i++)
-		pauses[i] += cue->begin;
+		shift_span(&pauses[i], cue->begin);
 	cue->pauses = pauses;
 	cue->pause_count = (size_t)count;
 }
@@ -197,6 +233,11 @@ static int add_piece(struct track *t, const struct join_piece *pieces, size_t i,
 
 	if (open_wav(t->out, piece->file, &f, &info, err) < 0)
 		return err_wrap(err, "%s", piece->file);
+	*cue = (struct cue){.text = piece->text,
+			    .language = piece->language,
+			    .begin = t->frames,
+			    .rate = t->format.rate};
+	find_words(t, f, &info, piece, cue); /* a conversion loses them */
 	if (!wav_same_format(&info.format, &t->format)) {
 		CLEANUP(file_close) FILE *other = TAKE(f);
 		if (open_converted(t, other, &f, &info, err) < 0)
@@ -211,7 +252,6 @@ static int add_piece(struct track *t, const struct join_piece *pieces, size_t i,
 	if (!t->long_header &&
 	    (t->frames + info.frames) * wav_frame_bytes(&t->format) > WAV_MOST_BYTES)
 		return err_set(err, ERR_BUG, "joined.wav: longer than its segments");
-	*cue = (struct cue){.text = piece->text, .begin = t->frames};
 	find_pauses(t, f, &info, cue);
 	if (copy_samples(t, f, &info, err) < 0)
 		return err_wrap(err, "%s", piece->file);

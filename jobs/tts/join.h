@@ -31,7 +31,9 @@ struct join_piece {
 	int chapter;        /* index; -1: none */
 	/* the script's pause before it, in seconds; replaces that of the border if it is longer */
 	double before_s;
-	double seconds; /* its length; 0: unknown */
+	double seconds;       /* its length; 0: unknown */
+	const char *language; /* of its text, as in split_end_at() */
+	const char *spoken;   /* the text as the engine got it; NULL: `text` */
 };
 
 struct join_options {
@@ -42,7 +44,9 @@ struct join_options {
 	bool normalise;
 	double lufs;
 	bool subtitles;
-	bool partial; /* segments are missing */
+	bool words;                    /* write joined.words.json */
+	bool partial;                  /* segments are missing */
+	const struct lexicon *lexicon; /* that made `spoken` of the pieces' texts; NULL: none */
 	/* bytes of samples above which the track is written as RF64; 0: WAV_MOST_BYTES */
 	int64_t plain_bytes;
 	/* joined.m4b and the like; ends with NULL if shorter */
@@ -148,14 +152,42 @@ const struct ffmpeg_format *ffmpeg_format_find(const char *name);
  * The captions of a spoken text: at most 2 lines of 42 characters, on screen for at least a
  * second. Pure. */
 
-/* Text that is spoken from sample `begin` to sample `end` of the joined track. */
+/* A word of a cue that its engine marked: bytes of the text, and when it is heard. */
+struct cue_word {
+	size_t from, to;
+	struct span at;
+};
+
+/* Text that is spoken from sample `begin` to sample `end` of the joined track. All is borrowed. */
 struct cue {
 	const char *text;
 	int64_t begin, end;
-	/* Middles of its pauses in order: places to cut a long text. NULL: unknown. Borrowed. */
-	const int64_t *pauses;
+	const char *language; /* as in split_end_at() */
+	int rate;             /* samples a second */
+	/* The words that its engine marked, in order. NULL: none, then its pauses decide. */
+	const struct cue_word *words;
+	size_t word_count;
+	struct span sound;         /* from its first to its last sound; empty: unknown */
+	const struct span *pauses; /* in order; NULL: unknown */
 	size_t pause_count;
 };
+
+/* When each place of a cue's text is heard: by its marked words, else by the pauses that belong to
+ * the ends of its sentences and clauses. Between them its letters decide. */
+struct timeline;
+struct timeline *timeline_make(const struct cue *cue);
+void timeline_free(struct timeline *t); /* accepts NULL */
+/* The samples at which the word that begins at this byte of the text begins, and at which the word
+ * that ends there ends. */
+int64_t timeline_begin(const struct timeline *t, size_t at);
+int64_t timeline_end(const struct timeline *t, size_t at);
+
+/* Finds the words of marks in the text that is shown. The marks name words of the spoken text,
+ * which the lexicon (NULL: none) makes of the shown one. Leaves out words that are not found.
+ * Returns the count; 0 if the marks fit another text. Times are as in the marks; the caller frees
+ * *out. */
+size_t words_match(const char *shown, const char *spoken, const struct lexicon *lexicon,
+		   const struct wav_mark *marks, size_t count, struct cue_word **out);
 
 #define CAPTION_WIDTH 42 /* in columns; a Chinese, Japanese or Korean character takes two */
 #define CAPTION_LINES 2
@@ -165,9 +197,9 @@ struct caption {
 	int64_t begin, end; /* in samples */
 };
 
-/* Makes one caption of each cue, or several if it needs more than two lines. A caption ends after a
- * sentence, a comma or a word, and at a pause of the voice if one is near. A cue too short for a
- * second on screen shares a caption with its neighbours. A caption stays until the next one begins
+/* Makes a caption of each sentence, or several if it needs more than two lines: these end after a
+ * comma or the like, and after a word only if nothing else fits. A sentence too short for a second
+ * on screen shares a caption with its neighbours. A caption stays until the next one begins
  * if it needs that to last a second; the last one may outlast the track. Only speech of more than
  * 84 characters a second breaks that rule. Returns the count; free *out with captions_free(). For
  * subtitles_srt() and tests. */

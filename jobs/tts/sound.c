@@ -261,7 +261,8 @@ struct listener {
 	int64_t clip_run[MAX_CHANNELS], clipped;
 	bool not_a_number;
 	bool notes_pauses;
-	int64_t windows, pause_run, *pauses; /* pauses: their middles in frames; owned */
+	int64_t windows, pause_run;
+	struct span *pauses, heard_at; /* pauses: owned */
 	size_t pause_count, pause_cap;
 	bool notes_levels;
 	float *levels; /* peaks of the windows; owned */
@@ -288,16 +289,20 @@ static void end_window_energy(struct listener *l)
 /* Notes the pause that this window ends, if one does. */
 static void end_window_pause(struct listener *l)
 {
-	l->windows++;
+	int64_t begin = l->windows++ * l->window;
+
 	if (l->window_peak < PAUSE) {
 		l->pause_run++;
 		return;
 	}
-	if (l->heard && l->pause_run >= PAUSE_WINDOWS) {
+	if (!l->heard_at.end)
+		l->heard_at.begin = begin;
+	else if (l->pause_run >= PAUSE_WINDOWS) {
 		GROW(l->pauses, l->pause_count, l->pause_cap);
 		l->pauses[l->pause_count++] =
-			(l->windows - 1) * l->window - l->pause_run * l->window / 2;
+			(struct span){begin - l->pause_run * l->window, begin};
 	}
+	l->heard_at.end = begin + l->in_window;
 	l->pause_run = 0;
 }
 
@@ -412,7 +417,8 @@ int wav_listen(FILE *f, const struct wav_info *info, struct wav_sound *out, stru
 	return 0;
 }
 
-int wav_pauses(FILE *f, const struct wav_info *info, int64_t **out, struct err *err)
+int wav_pauses(FILE *f, const struct wav_info *info, struct span **out, struct span *sound,
+	       struct err *err)
 {
 	struct listener l = {.window = (int64_t)(info->format.rate * WINDOW_S),
 			     .notes_pauses = true};
@@ -422,6 +428,7 @@ int wav_pauses(FILE *f, const struct wav_info *info, int64_t **out, struct err *
 		return -1;
 	}
 	*out = l.pauses;
+	*sound = l.heard_at;
 	return (int)MIN(l.pause_count, (size_t)INT_MAX);
 }
 

@@ -41,9 +41,27 @@ bool wav_coding_known(const void *bytes, size_t len);
 /* Reads all samples in constant memory. f may be at any position. */
 int wav_listen(FILE *f, const struct wav_info *info, struct wav_sound *out, struct err *err);
 
-/* Finds the middles (in frames) of all pauses of 80 ms or more between sounds, in order. Returns
- * the count, or -1 with ERR_LOCAL. The caller frees *out. */
-int wav_pauses(FILE *f, const struct wav_info *info, int64_t **out, struct err *err);
+/* Frames from one to another. */
+struct span {
+	int64_t begin, end;
+};
+
+/* Finds all pauses of 80 ms or more between sounds, in order. *sound: from the first sound to the
+ * last; empty: there is none. Returns the count, or -1 with ERR_LOCAL. The caller frees *out. */
+int wav_pauses(FILE *f, const struct wav_info *info, struct span **out, struct span *sound,
+	       struct err *err);
+
+/* A word that the file's engine marked. */
+struct wav_mark {
+	int64_t begin, end; /* in frames; equal: its length is unknown */
+	char *text;         /* valid UTF-8 without control characters, never empty */
+};
+
+/* Reads the marked words of the file, in order of their begin: `cue ` and LIST chunks behind the
+ * samples, as jobs/PROTOCOL.md describes. Drops marks that are outside the sound or have no text.
+ * Returns the count; 0 also if the chunks are damaged. Free *out with wav_marks_free(). */
+size_t wav_marks(FILE *f, const struct wav_info *info, struct wav_mark **out);
+void wav_marks_free(struct wav_mark *marks, size_t count);
 
 /* The peak of each window of 10 ms, 1.0 = full scale. Returns -1 with ERR_LOCAL. The caller frees
  * *out. */

@@ -19,6 +19,7 @@
 
 #include "base/mem.h"
 #include "espeak_batch.h"
+#include "espeak_words.h"
 
 enum { MAX_BATCH = 64, MAX_SAMPLES = 48000 * 3600 };
 
@@ -40,7 +41,23 @@ enum parameter {
 	PARAM_GAP = 7
 };
 
-typedef int synth_callback(short *samples, int count, void *events);
+enum event_type { EVENT_LAST = 0, EVENT_WORD = 1, EVENT_CLAUSE_ENDS = 5 };
+
+struct event { /* espeak_EVENT */
+	int type;
+	unsigned id;
+	int position, length; /* of a word in the text: characters, from 1 */
+	int ms;               /* since the start of the sound */
+	int sample;
+	void *user;
+	union {
+		int number;
+		const char *name;
+		char string[8];
+	} more;
+};
+
+typedef int synth_callback(short *samples, int count, struct event *events);
 
 struct voice { /* espeak_VOICE */
 	const char *name, *languages, *identifier;
@@ -70,10 +87,29 @@ static short *samples;
 static size_t sample_count, sample_room;
 static bool too_long;
 
-/* A synth_callback. Returns 1 to stop when the sound is too long. */
-static int on_samples(short *piece, int count, void *events)
+/* Words of the current text. */
+static struct espeak_word *words;
+static size_t word_count, word_room;
+
+/* Notes the words of a piece of sound. */
+static void note_words(const struct event *e)
 {
-	(void)events;
+	for (; e && e->type != EVENT_LAST; e++) {
+		int64_t now = (int64_t)e->ms * sample_rate / 1000;
+		if (word_count && words[word_count - 1].end == words[word_count - 1].begin &&
+		    (e->type == EVENT_WORD || e->type == EVENT_CLAUSE_ENDS))
+			words[word_count - 1].end = now;
+		if (e->type != EVENT_WORD || e->position < 1 || e->length < 1)
+			continue;
+		GROW(words, word_count, word_room);
+		words[word_count++] = (struct espeak_word){(size_t)e->position - 1, now, now};
+	}
+}
+
+/* A synth_callback. Returns 1 to stop when the sound is too long. */
+static int on_samples(short *piece, int count, struct event *events)
+{
+	note_words(events);
 	if (!piece || count <= 0)
 		return 0;
 	if (sample_count + (size_t)count > MAX_SAMPLES) {
@@ -157,10 +193,10 @@ static void put_little_endian(unsigned char *to, uint32_t value, int bytes)
 }
 
 /* The header of a WAV file with one channel of 16-bit samples. */
-static void make_wav_header(unsigned char h[44], uint32_t data_bytes)
+static void make_wav_header(unsigned char h[44], uint32_t data_bytes, uint32_t bytes_behind)
 {
 	memcpy(h, "RIFF....WAVEfmt ", 16);
-	put_little_endian(h + 4, 36 + data_bytes, 4);
+	put_little_endian(h + 4, 36 + data_bytes + bytes_behind, 4);
 	put_little_endian(h + 16, 16, 4);
 	put_little_endian(h + 20, 1, 2);
 	put_little_endian(h + 22, 1, 2);
@@ -172,16 +208,21 @@ static void make_wav_header(unsigned char h[44], uint32_t data_bytes)
 	put_little_endian(h + 40, data_bytes, 4);
 }
 
-/* Writes the samples to a file. -1 with the reason in error. */
-static int write_wav(const char *path, char *error, size_t room)
+/* Writes the samples of a text to a file, and behind them its words. -1 with the reason in error.
+ */
+static int write_wav(const char *path, const char *text, char *error, size_t room)
 {
 	unsigned char h[44];
+	struct str chunks = STR_INIT;
 	FILE *f = fopen(path, "we");
 	if (!f)
 		return fail(error, room, "%s: %s", path, strerror(errno));
-	make_wav_header(h, (uint32_t)(sample_count * sizeof(*samples)));
+	espeak_words_chunks(&chunks, text, words, word_count, (int64_t)sample_count);
+	make_wav_header(h, (uint32_t)(sample_count * sizeof(*samples)), (uint32_t)chunks.len);
 	bool fine = fwrite(h, sizeof(h), 1, f) == 1 &&
-		    fwrite(samples, sizeof(*samples), sample_count, f) == sample_count;
+		    fwrite(samples, sizeof(*samples), sample_count, f) == sample_count &&
+		    fwrite(str_text(&chunks), 1, chunks.len, f) == chunks.len;
+	str_free(&chunks);
 	fine = fclose(f) == 0 && fine;
 	return fine ? 0 : fail(error, room, "%s: %s", path, strerror(errno));
 }
@@ -234,7 +275,7 @@ static int speak(const struct espeak_task *t, const char *path, char *error, siz
 		return fail(error, room, "more than an hour of sound");
 	if (status != EE_FINE || !sample_count)
 		return fail(error, room, "espeak-ng made no sound of it");
-	return write_wav(path, error, room);
+	return write_wav(path, t->text, error, room);
 }
 
 /* Sets the library's voice unless it is set already. -1 with the reason in error. */

@@ -47,7 +47,10 @@ check 'batches' "$(grep -c '^{"batch":"b1","done":true}$' "$top/said")" 2
 check 'the same again gives the same' "$(sha256sum <"$top/a.wav")" "$(sha256sum <"$top/e.wav")"
 [ "$(bytes b)" -lt "$(bytes a)" ]
 check 'faster is shorter' $? 0
-check 'true length in the header' "$(od -An -tu4 -j40 -N4 "$top/a.wav" | tr -d ' ')" $(($(bytes a) - 44))
+check 'true length in the header' "$(od -An -tu4 -j4 -N4 "$top/a.wav" | tr -d ' ')" $(($(bytes a) - 8))
+samples=$(od -An -tu4 -j40 -N4 "$top/a.wav" | tr -d ' ')
+check 'the words behind the samples' "$(tail -c +$((45 + samples)) "$top/a.wav" | grep -aoE 'cue |adtl|ltxt|labl|Hello,|world[.]' | tr '\n' ' ')" \
+	'cue  adtl ltxt labl Hello, ltxt labl world. '
 check 'nothing unfinished' "$(find "$top" -name '*.tmp')" ''
 
 # without the library, then without the program too

@@ -14,6 +14,7 @@
 #include "jobs/tts/join.h"
 #include "jobs/tts/state.h"
 #include "jobs/tts/script.h"
+#include "jobs/tts/join.h"
 #include "jobs/tts/wav.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
@@ -22,7 +23,7 @@ static void check_pieces(const char *text)
 {
 	const struct split_limits limits = {30, 8};
 	struct piece *pieces;
-	size_t count = split_text(text, &limits, &pieces);
+	size_t count = split_text(text, &limits, NULL, &pieces);
 
 	assert(count > 0);
 	for (size_t i = 0; i < count; i++)
@@ -180,6 +181,25 @@ static void judge(const char *path, const struct wav_info *info)
 		assert(verdict.seconds >= 0 && verdict.sample_rate == info->format.rate);
 }
 
+/* Marks are within the sound, and words within the text. */
+static void match_marks(FILE *f, const struct wav_info *info)
+{
+	static const char text[] = "W, \xc3\xa9.";
+	struct wav_mark *marks;
+	struct cue_word *words;
+	size_t count = wav_marks(f, info, &marks);
+
+	for (size_t i = 0; i < count; i++)
+		assert(marks[i].begin >= 0 && marks[i].begin <= marks[i].end &&
+		       marks[i].end <= info->frames && marks[i].text[0]);
+	size_t found = words_match(text, text, NULL, marks, count, &words);
+	for (size_t i = 0; i < found; i++)
+		assert(words[i].from < words[i].to && words[i].to < sizeof(text) &&
+		       (i == 0 || words[i].from >= words[i - 1].to));
+	free(words);
+	wav_marks_free(marks, count);
+}
+
 static void read_wav(const char *bytes, size_t len)
 {
 	struct wav_info info;
@@ -196,6 +216,7 @@ static void read_wav(const char *bytes, size_t len)
 	if (wav_listen(f, &info, &sound, &err) == 0)
 		assert(sound.peak >= 0 && sound.clipped >= 0 && sound.clipped <= 1);
 	write_header(&info);
+	match_marks(f, &info);
 }
 
 static void match_pattern(const char *bytes, size_t len)

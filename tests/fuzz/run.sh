@@ -129,6 +129,11 @@ seeds_input() {
 	printf '{"id":"q1","text":"Hello","file":"q1.wav","sha256":"%064d","bytes":44,"seconds":1.0,"sample_rate":22050,"key":"%064d","provider":"local","gpu":"L4","batch":"f-0","attempt":"a","tries":2,"suspect":true,"reason":"odd"}\n' 0 1 |
 		seed input 6
 	wav | seed input 7
+	{ # two marked words
+		wav | sed 's/RIFF\x64/RIFF\xec/'
+		printf 'cue \x34\0\0\0\x02\0\0\0\x01\0\0\0\x02\0\0\0data\0\0\0\0\0\0\0\0\x02\0\0\0\x02\0\0\0\x09\0\0\0data\0\0\0\0\0\0\0\0\x09\0\0\0'
+		printf 'LIST\x44\0\0\0adtlltxt\x14\0\0\0\x01\0\0\0\x05\0\0\0rgn \0\0\0\0\0\0\0\0labl\x06\0\0\0\x01\0\0\0W\0labl\x08\0\0\0\x02\0\0\0\xc3\xa9.\0'
+	} | seed input 7
 	wav 3 4 20 | seed input 7
 	wav 3 8 40 | seed input 7
 	wav 1 4 20 | seed input 7

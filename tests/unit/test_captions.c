@@ -87,13 +87,26 @@ static const struct {
 	{"three lines would be too many",
 	 {{"Well, there it is now.", 0, 300},
 	  {"This takes two lines of forty-two letters, all of them to the brim.", 400, 4000}},
-	 "0-2656 Well, there it is now. This takes two lines of forty-two letters,; 2656-4000 all "
+	 "0-2738 Well, there it is now. This takes two lines of forty-two letters,; 2738-4000 all "
 	 "of them to the brim.; "},
+	{"each sentence of up to two lines has a caption of its own",
+	 {{"The old keeper climbed the stairs of the lighthouse slowly. He counted every single "
+	   "step as he had done for years.",
+	   0, 8000}},
+	 "0-4243 The old keeper climbed the stairs of the lighthouse slowly.; 4243-8000 He counted "
+	 "every single step as he had done for years.; "},
+	{"ordinals end no caption",
+	 {{"Im Juli 1921 brannte sie zum ersten Mal ab, doch am 3. Mai des folgenden Jahres stand "
+	   "sie wieder da.",
+	   0, 8000, "de"}},
+	 "0-3935 Im Juli 1921 brannte sie zum ersten Mal ab,; 3935-8000 doch am 3. Mai des "
+	 "folgenden "
+	 "Jahres stand sie wieder da.; "},
 	{"one text in two halves, cut behind its comma",
 	 {{"The first half of a sentence that goes on for long, and then its other half follows at "
 	   "once.",
 	   0, 8000}},
-	 "0-4434 The first half of a sentence that goes on for long,; 4434-8000 and then its other "
+	 "0-4471 The first half of a sentence that goes on for long,; 4471-8000 and then its other "
 	 "half follows at once.; "},
 };
 
@@ -198,11 +211,12 @@ static void captions_follow_the_voice(void **state)
 
 	(void)state;
 	clear_folder();
-	/* a pause from 3.5 s to 3.9 s; by letters the cut is at 4.10 s */
+	/* a pause from 3.5 s to 3.9 s; by letters the cut is at 4.10 s. A caption begins with the
+	 * voice, to 10 ms */
 	put_tone("a.wav", 22050, 1, 7.0, 0.5, 0.4);
 	assert_int_equal(join(pieces, 1, &options, &notes, NULL), 0);
 	CLEANUP(free_text) char *srt = get_text("joined.srt");
-	assert_non_null(strstr(srt, "00:00:00,000 --> 00:00:03,697\n"));
+	assert_non_null(strstr(srt, "00:00:00,000 --> 00:00:03,891\n"));
 	assert_non_null(strstr(srt, " --> 00:00:07,400\nand then its other half follows at once."));
 }
 

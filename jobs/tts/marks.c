@@ -1,0 +1,174 @@
+/* marks.c - reads the words that an engine marked in a WAV file: standard chunks behind the samples
+ *
+ * A `cue ` chunk holds the start of each word. A LIST chunk of type `adtl` holds for each start a
+ * `labl` (the word) and a `ltxt` (its length in samples). Other programs show them as markers. */
+#include "wav.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+
+#define CHUNK_MOST  ((int64_t)16 << 20)
+#define CHUNKS_MOST 64
+#define LABEL_MOST  4096
+
+/* A mark while its chunks are read. */
+struct point {
+	uint32_t id;
+	struct wav_mark mark;
+};
+
+struct points {
+	struct point *list;
+	size_t count;
+};
+
+struct chunk {
+	unsigned char *bytes; /* NULL: none */
+	size_t len;
+};
+
+static uint32_t read_le32(const unsigned char *p)
+{
+	return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+/* Reads the bytes of a chunk at the file's position. Keeps the first of two. */
+static void read_chunk(FILE *f, uint32_t len, struct chunk *to)
+{
+	if (to->bytes || len > CHUNK_MOST)
+		return;
+	to->bytes = xmalloc((size_t)len + 1);
+	to->len = fread(to->bytes, 1, len, f);
+	if (to->len == len)
+		return;
+	free(to->bytes); /* the file is cut */
+	*to = (struct chunk){0};
+}
+
+/* Reads the two chunks from behind the samples. */
+static void find_chunks(FILE *f, const struct wav_info *info, struct chunk *cues,
+			struct chunk *labels)
+{
+	unsigned char head[8];
+	int64_t at = info->data_offset + info->frames * wav_frame_bytes(&info->format);
+
+	at += at & 1;
+	for (int i = 0; i < CHUNKS_MOST; i++) {
+		if (fseeko(f, (off_t)at, SEEK_SET) < 0 ||
+		    fread(head, 1, sizeof(head), f) != sizeof(head))
+			return;
+		uint32_t len = read_le32(head + 4);
+		if (!memcmp(head, "cue ", 4))
+			read_chunk(f, len, cues);
+		else if (!memcmp(head, "LIST", 4))
+			read_chunk(f, len, labels);
+		at += 8 + (int64_t)len + (len & 1);
+	}
+}
+
+static int by_id(const void *a, const void *b)
+{
+	const struct point *x = a, *y = b;
+
+	return (x->id > y->id) - (x->id < y->id);
+}
+
+static int by_begin(const void *a, const void *b)
+{
+	const struct wav_mark *x = a, *y = b;
+
+	return (x->begin > y->begin) - (x->begin < y->begin);
+}
+
+static void read_points(const struct chunk *cues, int64_t frames, struct points *to)
+{
+	enum { POINT_BYTES = 24 };
+	uint32_t count = cues->len < 4 ? 0 : read_le32(cues->bytes);
+
+	if (count > (cues->len - MIN(cues->len, (size_t)4)) / POINT_BYTES)
+		return;
+	to->list = xcalloc(count + 1, sizeof(*to->list));
+	for (uint32_t i = 0; i < count; i++) {
+		const unsigned char *p = cues->bytes + 4 + (size_t)i * POINT_BYTES;
+		int64_t begin = read_le32(p + 20);
+		if (memcmp(p + 8, "data", 4) || begin > frames)
+			continue;
+		to->list[to->count++] = (struct point){read_le32(p), {begin, begin, NULL}};
+	}
+	qsort(to->list, to->count, sizeof(*to->list), by_id);
+}
+
+static struct point *find_point(const struct points *in, uint32_t id)
+{
+	struct point wanted = {.id = id};
+
+	return in->count ? bsearch(&wanted, in->list, in->count, sizeof(wanted), by_id) : NULL;
+}
+
+/* The text of a label without its end; NULL: none that can be shown. */
+static char *read_label(const unsigned char *bytes, size_t len)
+{
+	const char *text = (const char *)bytes;
+
+	len = strnlen(text, len);
+	if (!len || len > LABEL_MOST || !utf8_valid(text, len))
+		return NULL;
+	for (size_t i = 0; i < len; i++)
+		if (bytes[i] < 0x20 || bytes[i] == 0x7f)
+			return NULL;
+	return xstrndup(text, len);
+}
+
+static void read_labels(const struct chunk *labels, int64_t frames, const struct points *to)
+{
+	if (labels->len < 4 || memcmp(labels->bytes, "adtl", 4) != 0)
+		return;
+	for (size_t at = 4; at + 12 <= labels->len;) {
+		const unsigned char *p = labels->bytes + at;
+		size_t len = read_le32(p + 4);
+		struct point *point = find_point(to, read_le32(p + 8));
+		if (len < 4 || len > labels->len - at - 8)
+			return;
+		if (point && !memcmp(p, "labl", 4) && !point->mark.text)
+			point->mark.text = read_label(p + 12, len - 4);
+		else if (point && !memcmp(p, "ltxt", 4) && len >= 8)
+			point->mark.end =
+				MIN(point->mark.begin + (int64_t)read_le32(p + 12), frames);
+		at += 8 + len + (len & 1);
+	}
+}
+
+size_t wav_marks(FILE *f, const struct wav_info *info, struct wav_mark **out)
+{
+	struct chunk cues = {0}, labels = {0};
+	struct points points = {0};
+	size_t count = 0;
+
+	*out = NULL;
+	find_chunks(f, info, &cues, &labels);
+	if (cues.bytes && labels.bytes)
+		read_points(&cues, info->frames, &points);
+	if (points.count) {
+		read_labels(&labels, info->frames, &points);
+		*out = xcalloc(points.count, sizeof(**out));
+	}
+	for (size_t i = 0; i < points.count; i++)
+		if (points.list[i].mark.text)
+			(*out)[count++] = points.list[i].mark;
+	if (count)
+		qsort(*out, count, sizeof(**out), by_begin);
+	free(points.list);
+	free(cues.bytes);
+	free(labels.bytes);
+	return count;
+}
+
+void wav_marks_free(struct wav_mark *marks, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		free(marks[i].text);
+	free(marks);
+}
