@@ -256,6 +256,8 @@ SERVES_ONE = {
     "jobs/tts/plain.c": "the reader of plain text; input.c chooses the reader of a file",
     "jobs/tts/subtitles_in.c": "the reader of subtitles; input.c chooses the reader of a file",
     "jobs/tts/zip.c": "libarchive's zip files; epub.c knows what is in a book",
+    "jobs/tts/marks.c": "reads chunks of foreign files; join.c knows of words alone",
+    "jobs/tts/words.c": "finds marked words in the shown text, and writes them; join.c has the sound",
     "providers/kubernetes/check.c": "the findings and the Role of `burst doctor`, apart from what rents",
     "providers/kubernetes/release.c": "the calls that end a pod, by force where its node is lost",
     "providers/kubernetes/volumes.c": "volumes live longer than pods",

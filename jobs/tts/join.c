@@ -508,7 +508,19 @@ static int put_text(const struct track *t, const char *stem, const char *ending,
 	return path_write_at(t->out, name, path, str_text(text), text->len, 0666, err);
 }
 
-static int write_texts(const struct track *t, struct str *notes, struct err *err)
+/* Writes joined.words.json. */
+static int write_words(const struct track *t, const struct join_piece *pieces, struct str *notes,
+		       struct err *err)
+{
+	CLEANUP(str_free) struct str words = STR_INIT;
+
+	words_json(&words, t->cues, pieces, t->cue_count);
+	str_addf(notes, "joined.%swords.json: when each word is heard\n", t->part_of_name);
+	return put_text(t, "joined", "words.json", &words, err);
+}
+
+static int write_texts(const struct track *t, const struct join_piece *pieces, struct str *notes,
+		       struct err *err)
 {
 	CLEANUP(str_free) struct str srt = STR_INIT;
 	CLEANUP(str_free) struct str vtt = STR_INIT;
@@ -522,6 +534,8 @@ static int write_texts(const struct track *t, struct str *notes, struct err *err
 		str_addf(notes, "joined.%ssrt, joined.%svtt: subtitles\n", t->part_of_name,
 			 t->part_of_name);
 	}
+	if (t->options->words && write_words(t, pieces, notes, err) < 0)
+		return -1;
 	if (!t->heard)
 		return 0;
 	str_addf(notes, "chapters.%stxt: %zu chapter%s\n", t->part_of_name, t->heard,
@@ -581,7 +595,7 @@ static int make_track(struct track *t, const struct join_piece *pieces, struct s
 	file_close(t->f);
 	t->f = NULL;
 	if (set_loudness(t, notes, err) < 0 || encode_formats(t, notes, err) < 0 ||
-	    put_track(t, err) < 0 || write_texts(t, notes, err) < 0)
+	    put_track(t, err) < 0 || write_texts(t, pieces, notes, err) < 0)
 		return -1;
 	if (!t->options->partial)
 		remove_partial(t);

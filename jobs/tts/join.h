@@ -19,7 +19,7 @@
 #define JOIN_PARTIAL_NAMES                                                                         \
 	"joined.partial.wav", "joined.partial.srt", "joined.partial.vtt", "chapters.partial.txt",  \
 		"joined.partial.m4b", "joined.partial.mp3", "joined.partial.opus",                 \
-		"joined.partial.flac"
+		"joined.partial.flac", "joined.partial.words.json"
 
 struct ffmpeg_format;
 struct join_meter;
@@ -188,6 +188,10 @@ int64_t timeline_end(const struct timeline *t, size_t at);
  * *out. */
 size_t words_match(const char *shown, const char *spoken, const struct lexicon *lexicon,
 		   const struct wav_mark *marks, size_t count, struct cue_word **out);
+/* Appends a JSON array with an object for each word of the track: word, start and end in seconds,
+ * segment; estimated: its engine did not mark it. The cues are those of the pieces. */
+void words_json(struct str *to, const struct cue *cues, const struct join_piece *pieces,
+		size_t count);
 
 #define CAPTION_WIDTH 42 /* in columns; a Chinese, Japanese or Korean character takes two */
 #define CAPTION_LINES 2

@@ -205,7 +205,7 @@ static struct short_word word_before(const char *text, const char *stop)
 		w.text[w.len++] =
 			(char)(after_c3 && c >= 0x80 && c <= 0x9e ? c + 0x20 : tolower(c));
 	}
-	w.single = w.letters && split_chars(from, (size_t)(stop - from)) == 1;
+	w.single = w.letters && from == step_back(text, stop);
 	w.after_single = from - text >= 3 && from[-1] == ' ' && from[-2] == '.' &&
 			 isalpha((unsigned char)from[-3]) && (from - text == 3 || from[-4] == ' ');
 	return w;

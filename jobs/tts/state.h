@@ -157,7 +157,7 @@ struct job {
 	bool join;
 	struct join_options join_as;
 	char format_names[JOIN_FORMATS_MOST][16];
-	const char *joined_names[4 + JOIN_FORMATS_MOST +
+	const char *joined_names[5 + JOIN_FORMATS_MOST +
 				 1]; /* files that the join writes; ends with NULL if shorter */
 	struct renders *renders;     /* NULL: none */
 	/* decides the sound, but is in no key: the pods' image, the user's set-up, a mirror of

@@ -70,6 +70,8 @@ static const struct option_spec join_options[] = {
 	{"loudness", OPTION_DECIMAL, 0, NULL,
 	 "loudness of the track in LUFS, as in -18 (absent: unchanged)", .least = -70, .most = -5},
 	{"subtitles", OPTION_BOOL, 0, "false", "write joined.srt and joined.vtt"},
+	{"words", OPTION_BOOL, 0, "false",
+	 "write joined.words.json: when each word is heard, for karaoke and video"},
 	{"formats", OPTION_TEXTS, 0, NULL,
 	 "also write the track with chapters in these formats: m4b, mp3, opus, flac"},
 	{0},
@@ -427,6 +429,7 @@ static void read_join(struct job *job, const struct section *conf)
 		.normalise = section_has(join, "loudness"),
 		.lufs = section_decimal(join, "loudness"),
 		.subtitles = section_bool(join, "subtitles"),
+		.words = section_bool(join, "words"),
 	};
 	read_pauses(&job->join_as, join);
 	for (size_t i = 0; i < MIN(section_count(join, "formats"), (size_t)JOIN_FORMATS_MOST); i++)
@@ -506,6 +509,8 @@ static void list_joined_names(struct job *job)
 		job->joined_names[n++] = "joined.srt";
 		job->joined_names[n++] = "joined.vtt";
 	}
+	if (job->join_as.words)
+		job->joined_names[n++] = "joined.words.json";
 	if (job->script.chapter_count)
 		job->joined_names[n++] = "chapters.txt";
 	for (size_t i = 0; i < JOIN_FORMATS_MOST && job->join_as.formats[i]; i++) {

@@ -1,7 +1,9 @@
-/* words.c - which words of the shown text an engine's marks stand for */
+/* words.c - finds the words of the shown text that an engine marked, and lists all with their times
+ */
 #include "join.h"
 
 #include <ctype.h>
+#include <jansson.h>
 #include <stdlib.h>
 
 #define LOOK_AHEAD 400 /* bytes of the text that marks may leave out */
@@ -92,4 +94,85 @@ size_t words_match(const char *shown, const char *spoken, const struct lexicon *
 			words[i].at.end = words[i + 1].at.begin;
 	*out = words;
 	return found;
+}
+
+/* ---- joined.words.json ---- */
+
+/* Returns whether a word of its own begins here inside a text without blanks: where the engine
+ * marked one. *mark: the first mark that may, moved on. */
+static bool begins_marked(const struct cue *cue, size_t at, size_t *mark)
+{
+	while (*mark < cue->word_count && cue->words[*mark].from < at)
+		++*mark;
+	return *mark < cue->word_count && cue->words[*mark].from == at &&
+	       (unsigned char)cue->text[at] >= 0x80 && (unsigned char)cue->text[at - 1] >= 0x80;
+}
+
+/* The end of the word that begins at this byte of the cue's text. */
+static size_t end_of_word(const struct cue *cue, size_t at, size_t *mark)
+{
+	const char *text = cue->text, *p = text + at;
+
+	utf8_next(&p);
+	while (*p && (*p != ' ' || split_glues(text, p)) &&
+	       !begins_marked(cue, (size_t)(p - text), mark) &&
+	       (*p == ' ' || split_end_at(text, p, cue->language) == SPLIT_WORD))
+		utf8_next(&p);
+	return (size_t)(p - text);
+}
+
+/* Returns whether the engine marked a part of this word. *mark: as in begins_marked(). */
+static bool is_marked(const struct cue *cue, size_t from, size_t to, size_t *mark)
+{
+	while (*mark < cue->word_count && cue->words[*mark].to <= from)
+		++*mark;
+	return *mark < cue->word_count && cue->words[*mark].from < to;
+}
+
+static void add_line(struct str *to, const struct cue *cue, const char *segment, size_t from,
+		     size_t end, struct span at, bool measured)
+{
+	CLEANUP(free_text) char *shown = xstrndup(cue->text + from, end - from);
+	json_t *line = json_pack("{s:s}", "word", shown);
+	CLEANUP(free_text) char *word = json_dumps(line, JSON_COMPACT);
+
+	str_addf(to, "%s%.*s,\"start\":%.3f,\"end\":%.3f", to->len > 2 ? ",\n" : "",
+		 (int)strlen(word) - 1, word, (double)at.begin / cue->rate,
+		 (double)at.end / cue->rate);
+	json_decref(line);
+	line = json_pack("{s:s}", "segment", segment);
+	CLEANUP(free_text) char *rest = json_dumps(line, JSON_COMPACT);
+	str_addf(to, ",%.*s%s}", (int)strlen(rest) - 2, rest + 1,
+		 measured ? "" : ",\"estimated\":true");
+	json_decref(line);
+}
+
+static void add_words(struct str *to, const struct cue *cue, const char *segment)
+{
+	struct timeline *timeline = timeline_make(cue);
+	int64_t last = cue->begin;
+	size_t in_word = 0, seen = 0;
+
+	for (size_t at = 0; cue->text[at];) {
+		size_t end = end_of_word(cue, at, &in_word);
+		struct span heard = {timeline_begin(timeline, at), timeline_end(timeline, end)};
+		heard.begin = MIN(MAX(heard.begin, last), cue->end);
+		heard.end = last = MIN(MAX(heard.end, heard.begin), cue->end);
+		add_line(to, cue, segment, at, end, heard, is_marked(cue, at, end, &seen));
+		at = end + (cue->text[end] == ' ');
+	}
+	timeline_free(timeline);
+}
+
+void words_json(struct str *to, const struct cue *cues, const struct join_piece *pieces,
+		size_t count)
+{
+	str_add(to, "[\n");
+	for (size_t i = 0; i < count; i++) {
+		size_t len = strlen(pieces[i].file);
+		bool wav = len > 4 && !strcmp(pieces[i].file + len - 4, ".wav");
+		CLEANUP(free_text) char *segment = xstrndup(pieces[i].file, wav ? len - 4 : len);
+		add_words(to, &cues[i], segment);
+	}
+	str_add(to, "\n]\n");
 }

@@ -8,7 +8,7 @@ import os
 import struct
 import sys
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Sequence
 
 
 class BadAudio(Exception):
@@ -20,6 +20,14 @@ class Written:
     bytes: int
     sha256: str
     seconds: float
+
+
+@dataclass(frozen=True)
+class Word:
+    """A word as it stands in the text, and when it is heard, in samples."""
+    text: str
+    begin: int
+    length: int
 
 
 def pcm16(samples: Any) -> bytes:
@@ -48,13 +56,30 @@ def pcm16_numpy(samples: Any) -> bytes:
     return (samples.clip(-1, 1) * 32767).round().astype("<i2").tobytes()
 
 
-def write_wav(path: str, pcm: bytes, rate: int) -> Written:
-    head = struct.pack("<4sI4s4sIHHIIHH4sI", b"RIFF", 36 + len(pcm), b"WAVE", b"fmt ", 16, 1, 1, rate, rate * 2, 2, 16,
+def chunk(name: bytes, content: bytes) -> bytes:
+    return name + struct.pack("<I", len(content)) + content + bytes(len(content) % 2)
+
+
+def word_marks(words: Sequence[Word]) -> bytes:
+    """The chunks behind the samples that mark the words: `cue ` and LIST (jobs/PROTOCOL.md)."""
+    if not words:
+        return b""
+    cues, labels = struct.pack("<I", len(words)), b"adtl"
+    for number, word in enumerate(words, 1):
+        cues += struct.pack("<II4sIII", number, word.begin, b"data", 0, 0, word.begin)
+        labels += chunk(b"ltxt", struct.pack("<II4sQ", number, word.length, b"rgn ", 0))
+        labels += chunk(b"labl", struct.pack("<I", number) + word.text.encode() + b"\0")
+    return chunk(b"cue ", cues) + chunk(b"LIST", labels)
+
+
+def write_wav(path: str, pcm: bytes, rate: int, words: Sequence[Word] = ()) -> Written:
+    marks = word_marks(words)
+    head = struct.pack("<4sI4s4sIHHIIHH4sI", b"RIFF", 36 + len(pcm) + len(marks), b"WAVE", b"fmt ", 16, 1, 1, rate, rate * 2, 2, 16,
                        b"data", len(pcm))
-    digest = hashlib.sha256(head)
-    digest.update(pcm)
+    digest = hashlib.sha256()
     with open(path + ".tmp", "wb") as f:
-        f.write(head)
-        f.write(pcm)
+        for part in (head, pcm, marks):
+            digest.update(part)
+            f.write(part)
     os.rename(path + ".tmp", path)
-    return Written(len(head) + len(pcm), digest.hexdigest(), len(pcm) / 2 / rate)
+    return Written(len(head) + len(pcm) + len(marks), digest.hexdigest(), len(pcm) / 2 / rate)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""subtitles.py FOLDER VOICE [GAP PIECE_GAP] - holds the subtitles of a folder of espeak's output against what espeak-ng says of its words.
+"""subtitles.py FOLDER VOICE - holds the subtitles of a folder of espeak's output against what espeak-ng says of its words.
 
 Speaks each text of the manifest once more, as the worker does, and compares each cue's start with the time of its first word. Prints
 `cues N late N worst S median S inside N overlap N` (late: off by more than 0.15 s; inside: it ends within a phrase, though a clause ends
@@ -61,30 +61,33 @@ def words(job: tuple[str, str]) -> tuple[list[tuple[int, float]], int]:
     return found, samples
 
 
-def letters_of(folder: str, voice: str, gap: float, piece_gap: float) -> list[tuple[str, float]]:
+def samples_of(path: str) -> tuple[bytes, int]:
+    with wave.open(path) as f:
+        return f.readframes(f.getnframes()), f.getframerate()
+
+
+def letters_of(folder: str, voice: str) -> list[tuple[str, float]]:
     """Each letter of the track that is shown, and when its word begins."""
     segments = [json.loads(line) for line in open(f"{folder}/manifest.jsonl", encoding="utf-8")]
     with multiprocessing.Pool(1, maxtasksperchild=1) as pool:
         spoken = pool.map(words, [(s.get("spoken", s["text"]), voice) for s in segments], 1)
-    now, last_item, letters = 0.0, None, []
+    track, rate = samples_of(f"{folder}/joined.wav")
+    at, letters = 0, []
     for segment, (found, samples) in zip(segments, spoken):
-        item = segment.get("item", segment["id"])
-        if last_item is not None:
-            now += piece_gap if item == last_item else gap
-        last_item = item
-        with wave.open(f"{folder}/{segment['file']}") as f:
-            if f.getnframes() != samples:
-                raise SystemExit(f"{segment['file']} has {f.getnframes()} samples, spoken again {samples}")
-            length = samples / f.getframerate()
+        sound, _ = samples_of(f"{folder}/{segment['file']}")
+        if len(sound) != 2 * samples:
+            raise SystemExit(f"{segment['file']} has {len(sound) // 2} samples, spoken again {samples}")
+        at = track.index(sound, at)
+        now = at / 2 / rate
+        at += len(sound)
         starts: dict[int, float] = {}
-        for at, seconds in found:
-            starts.setdefault(at, seconds)
+        for place, seconds in found:
+            starts.setdefault(place, seconds)
         begins = now
-        for at, letter in enumerate(segment["text"]):
-            begins = now + starts[at] if at in starts else begins
+        for place, letter in enumerate(segment["text"]):
+            begins = now + starts[place] if place in starts else begins
             if not letter.isspace():
                 letters.append((letter, begins))
-        now += length
     return letters
 
 
@@ -104,10 +107,8 @@ def cues_of(folder: str) -> list[tuple[float, float, str]]:
 
 def main() -> None:
     verbose = "-v" in sys.argv
-    args = [a for a in sys.argv[1:] if a != "-v"]
-    folder, voice = args[:2]
-    gap, piece_gap = (float(a) for a in args[2:4]) if len(args) > 2 else (0.4, 0.1)
-    letters, cues = letters_of(folder, voice, gap, piece_gap), cues_of(folder)
+    folder, voice = [a for a in sys.argv[1:] if a != "-v"]
+    letters, cues = letters_of(folder, voice), cues_of(folder)
     shown = "".join(text for _, _, text in cues)
     said = "".join(letter for letter, _ in letters)
     if shown != said:

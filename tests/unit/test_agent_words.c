@@ -232,12 +232,13 @@ static void captions_follow_marks(void **state)
 		"This is spoken slowly, by somebody who has a lot of time for it. "
 		"And this is said fast!";
 	static const struct espeak_word words[] = {{0, 400, 600}, {65, 6400, 6500}};
-	static const struct join_piece pieces[] = {{"a.wav", "One.", 0, -1},
-						   {"b.wav", text, 1, -1}};
-	struct join_options options = {.gap_s = 0.5, .subtitles = true};
+	static const struct join_piece pieces[] = {{"a.wav", "One.", BORDER_LINE, -1},
+						   {"b.wav", text, BORDER_LINE, -1}};
+	struct join_options options = {.subtitles = true};
 	CLEANUP(str_free) struct str notes = STR_INIT;
 
 	(void)state;
+	options.pauses_s[BORDER_LINE] = 0.5;
 	clear_folder();
 	put_tone("a.wav", RATE, 1, 1.5, 0.5, 0);
 	put_marked("b.wav", text, words, 2);
@@ -246,13 +247,41 @@ static void captions_follow_marks(void **state)
 	assert_non_null(strstr(srt, "00:00:02,050 --> "));
 }
 
+/* Words that their engine did not mark are estimated, and say so. */
+static void words_are_listed(void **state)
+{
+	static const struct espeak_word words[] = {{0, 800, 1600}, {6, 1600, 2400}};
+	static const struct join_piece pieces[] = {{"a.wav", "\"Ah,\" one two.", BORDER_LINE, -1},
+						   {"b.wav", "One", BORDER_LINE, -1}};
+	struct join_options options = {.words = true};
+	CLEANUP(str_free) struct str notes = STR_INIT;
+
+	(void)state;
+	options.pauses_s[BORDER_LINE] = 0.5;
+	clear_folder();
+	put_marked("a.wav", "\"Ah,\" one two.", words, 2);
+	put_tone("b.wav", RATE, 1, 1.0, 0.5, 0);
+	assert_int_equal(join(pieces, 2, &options, &notes, NULL), 0);
+	CLEANUP(free_text) char *json = get_text("joined.words.json");
+	assert_string_equal(
+		json,
+		"[\n{\"word\":\"\\\"Ah,\\\"\",\"start\":0.100,\"end\":0.200,\"segment\":\"a\"},\n"
+		"{\"word\":\"one\",\"start\":0.200,\"end\":0.300,\"segment\":\"a\"},\n"
+		"{\"word\":\"two.\",\"start\":0.300,\"end\":1.000,\"segment\":\"a\",\"estimated\":"
+		"true},\n"
+		"{\"word\":\"One\",\"start\":1.500,\"end\":2.500,\"segment\":\"b\",\"estimated\":"
+		"true}\n]\n");
+	assert_string_equal(str_text(&notes),
+			    "joined.wav: 2.5s\njoined.words.json: when each word is "
+			    "heard\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(words_come_back),
-		cmocka_unit_test(damaged_chunks),
-		cmocka_unit_test(words_are_found),
-		cmocka_unit_test(captions_follow_marks),
+		cmocka_unit_test(words_come_back),  cmocka_unit_test(damaged_chunks),
+		cmocka_unit_test(words_are_found),  cmocka_unit_test(captions_follow_marks),
+		cmocka_unit_test(words_are_listed),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, drop_folder);
