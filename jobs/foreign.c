@@ -31,7 +31,7 @@ static bool is_among(const char *const *names, const char *name)
 static bool is_join_leftover(const char *path)
 {
 	static const char *const begun[] = {".joined.", "joined.srt.tmp-", "joined.vtt.tmp-",
-					    "chapters.txt.tmp-"};
+					    "joined.words.json.tmp-", "chapters.txt.tmp-"};
 
 	for (size_t i = 0; i < ARRAY_LEN(begun); i++)
 		if (!strncmp(path, begun[i], strlen(begun[i])))

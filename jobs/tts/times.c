@@ -13,8 +13,7 @@ struct anchor {
 };
 
 struct timeline {
-	const char *text; /* borrowed */
-	double *chars;    /* for each byte, and the end */
+	double *chars; /* for each byte, and the end */
 	size_t len;
 	struct anchor *anchors; /* in order of both */
 	size_t count, cap;
@@ -25,20 +24,15 @@ struct timeline {
 /* The spoken length of a character, in letters. Signs and blanks are not heard. */
 static double length_of(uint32_t c)
 {
-	if (c < 0x80)
-		return isdigit((int)c) ? 4 : isalpha((int)c) ? 1 : 0.3;
-	if (split_is_mark(c))
+	if (!split_is_spoken(c))
 		return 0;
-	return split_is_stop(c) || split_is_comma(c) || split_is_closing(c) ? 0.3
-	       : c >= 0x2e80 && c <= 0xd7a3                                 ? 3
-									    : 1;
+	return c < 0x80 && isdigit((int)c) ? 4 : c >= 0x2e80 && c <= 0xd7a3 ? 3 : 1;
 }
 
 static void measure_text(struct timeline *t, const char *text)
 {
 	double sum = 0;
 
-	t->text = text;
 	t->len = strlen(text);
 	t->chars = xcalloc(t->len + 1, sizeof(*t->chars));
 	for (const char *p = text; *p;) {
@@ -268,20 +262,8 @@ static int64_t time_between(const struct timeline *t, size_t next, double chars)
 	return a->time + (int64_t)((double)(b->time - a->time) * share);
 }
 
-/* The first place from here whose character is heard: a quotation begins with its word. */
-static size_t first_heard(const struct timeline *t, size_t at)
-{
-	for (const char *p = t->text + at; *p;) {
-		const char *from = p;
-		if (split_is_spoken(utf8_next(&p)))
-			return (size_t)(from - t->text);
-	}
-	return at;
-}
-
 int64_t timeline_begin(const struct timeline *t, size_t at)
 {
-	at = first_heard(t, at);
 	return time_between(t, first_anchor(t, t->chars[at], true), t->chars[at]);
 }
 

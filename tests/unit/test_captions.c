@@ -87,26 +87,26 @@ static const struct {
 	{"three lines would be too many",
 	 {{"Well, there it is now.", 0, 300},
 	  {"This takes two lines of forty-two letters, all of them to the brim.", 400, 4000}},
-	 "0-2738 Well, there it is now. This takes two lines of forty-two letters,; 2738-4000 all "
+	 "0-2753 Well, there it is now. This takes two lines of forty-two letters,; 2753-4000 all "
 	 "of them to the brim.; "},
 	{"each sentence of up to two lines has a caption of its own",
 	 {{"The old keeper climbed the stairs of the lighthouse slowly. He counted every single "
 	   "step as he had done for years.",
 	   0, 8000}},
-	 "0-4243 The old keeper climbed the stairs of the lighthouse slowly.; 4243-8000 He counted "
+	 "0-4260 The old keeper climbed the stairs of the lighthouse slowly.; 4260-8000 He counted "
 	 "every single step as he had done for years.; "},
 	{"ordinals end no caption",
 	 {{"Im Juli 1921 brannte sie zum ersten Mal ab, doch am 3. Mai des folgenden Jahres stand "
 	   "sie wieder da.",
 	   0, 8000, "de"}},
-	 "0-3935 Im Juli 1921 brannte sie zum ersten Mal ab,; 3935-8000 doch am 3. Mai des "
+	 "0-3956 Im Juli 1921 brannte sie zum ersten Mal ab,; 3956-8000 doch am 3. Mai des "
 	 "folgenden "
 	 "Jahres stand sie wieder da.; "},
 	{"one text in two halves, cut behind its comma",
 	 {{"The first half of a sentence that goes on for long, and then its other half follows at "
 	   "once.",
 	   0, 8000}},
-	 "0-4471 The first half of a sentence that goes on for long,; 4471-8000 and then its other "
+	 "0-4444 The first half of a sentence that goes on for long,; 4444-8000 and then its other "
 	 "half follows at once.; "},
 };
 
