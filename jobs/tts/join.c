@@ -144,7 +144,7 @@ static void shift_span(struct span *span, int64_t by)
 	span->end += by;
 }
 
-/* Sets the words that the engine marked in a piece's own file. */
+/* Sets the words that the engine marked in a piece's own file; their times count from its start. */
 static void find_words(const struct track *t, FILE *f, const struct wav_info *info,
 		       const struct join_piece *piece, struct cue *cue)
 {
@@ -159,10 +159,19 @@ static void find_words(const struct track *t, FILE *f, const struct wav_info *in
 	for (size_t i = 0; i < cue->word_count; i++) {
 		words[i].at.begin = words[i].at.begin * t->format.rate / info->format.rate;
 		words[i].at.end = words[i].at.end * t->format.rate / info->format.rate;
-		shift_span(&words[i].at, cue->begin);
 	}
 	cue->words = words;
 	wav_marks_free(marks, count);
+}
+
+/* Moves the words to the place of the piece in the track. cut: what it lacks of its file's start.
+ */
+static void place_words(struct cue *cue, int64_t cut)
+{
+	struct cue_word *words = (struct cue_word *)cue->words;
+
+	for (size_t i = 0; i < cue->word_count; i++)
+		shift_span(&words[i].at, cue->begin - cut);
 }
 
 /* Sets the pauses of the voice, which tell when a text without marked words is spoken. */
@@ -229,20 +238,19 @@ static int add_piece(struct track *t, const struct join_piece *pieces, size_t i,
 	struct cue *cue = &t->cues[i];
 	CLEANUP(file_close) FILE *f = NULL;
 	struct wav_info info;
-	int64_t gap = gap_before(t, pieces, i), lead = 0;
+	int64_t gap = gap_before(t, pieces, i), lead = 0, whole;
 
 	if (open_wav(t->out, piece->file, &f, &info, err) < 0)
 		return err_wrap(err, "%s", piece->file);
-	*cue = (struct cue){.text = piece->text,
-			    .language = piece->language,
-			    .begin = t->frames,
-			    .rate = t->format.rate};
+	*cue = (struct cue){
+		.text = piece->text, .language = piece->language, .rate = t->format.rate};
 	find_words(t, f, &info, piece, cue); /* a conversion loses them */
 	if (!wav_same_format(&info.format, &t->format)) {
 		CLEANUP(file_close) FILE *other = TAKE(f);
 		if (open_converted(t, other, &f, &info, err) < 0)
 			return err_wrap(err, "%s", piece->file);
 	}
+	whole = info.data_offset;
 	gap -= t->tail;
 	t->tail = 0;
 	if (t->options->trim && trim_piece(t, f, pieces, i, &info, &lead, err) < 0)
@@ -252,6 +260,8 @@ static int add_piece(struct track *t, const struct join_piece *pieces, size_t i,
 	if (!t->long_header &&
 	    (t->frames + info.frames) * wav_frame_bytes(&t->format) > WAV_MOST_BYTES)
 		return err_set(err, ERR_BUG, "joined.wav: longer than its segments");
+	cue->begin = t->frames;
+	place_words(cue, (info.data_offset - whole) / wav_frame_bytes(&t->format));
 	find_pauses(t, f, &info, cue);
 	if (copy_samples(t, f, &info, err) < 0)
 		return err_wrap(err, "%s", piece->file);

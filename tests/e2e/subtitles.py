@@ -77,9 +77,10 @@ def letters_of(folder: str, voice: str) -> list[tuple[str, float]]:
         sound, _ = samples_of(f"{folder}/{segment['file']}")
         if len(sound) != 2 * samples:
             raise SystemExit(f"{segment['file']} has {len(sound) // 2} samples, spoken again {samples}")
-        at = track.index(sound, at)
+        middle = len(sound) // 4 * 2  # the ends may be trimmed
+        at = track.index(sound[middle:middle + 2 * rate], at) - middle
         now = at / 2 / rate
-        at += len(sound)
+        at += middle + 2
         starts: dict[int, float] = {}
         for place, seconds in found:
             starts.setdefault(place, seconds)
