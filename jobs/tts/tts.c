@@ -425,7 +425,6 @@ static void read_join(struct job *job, const struct section *conf)
 		.meter = join_meter_new(),
 		.trim = section_bool(section_group(conf, "check"), "trim"),
 		.book = &job->script.book,
-		.trim = section_bool(section_group(conf, "check"), "trim"),
 		.normalise = section_has(join, "loudness"),
 		.lufs = section_decimal(join, "loudness"),
 		.subtitles = section_bool(join, "subtitles"),
