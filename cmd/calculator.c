@@ -12,6 +12,7 @@
 #include "plan/cost.h"
 #include "plan/forecast.h"
 #include "runs/estimate.h"
+#include "runs/measured.h"
 #include "runs/usage.h"
 
 /* ---- flags; all keep *out if the flag is not given ---- */

@@ -158,8 +158,10 @@ static int choose_and_print(struct launch *l, const struct offer *offers, size_t
 		estimate_free(&e);
 		return -1;
 	}
-	if (words->prices[0])
+	if (words->prices[0]) {
 		COPY_TEXT(e.price_from, words->prices);
+		e.price_source = words->price_source;
+	}
 	e.in_any_order = words->in_any_order;
 	enum plan_verdict verdict = caps ? choose_plan(l, &e, &pick) : estimate_choose(&e, &pick);
 	int status = refuse_plan(l, &e, &pick, verdict, err);
@@ -410,8 +412,9 @@ static int plan_from_file(struct launch *l, const char *path, struct plan_words 
 	if (read_offers_file(path, &saved, err) < 0)
 		return -1;
 	if (stat(path, &st) == 0)
-		snprintf(words->prices, sizeof(words->prices), "measured: offers saved on %.10s",
+		snprintf(words->prices, sizeof(words->prices), "offers saved on %.10s",
 			 clock_rfc3339(day, sizeof(day), (int64_t)st.st_mtime * 1000));
+	words->price_source = "saved offer";
 	int status = plan_with_given_offers(l, &saved, FROM_FILE, words, err);
 	saved_free(&saved);
 	return status;
@@ -476,7 +479,8 @@ static int plan_from_lists(struct launch *l, struct plan_words *words, struct er
 				    list_offer(&l->order, &gpus[i], count, (enum market)m,
 					       &list.offers[list.count]))
 					list.count++;
-	COPY_TEXT(words->prices, "prior: list prices, " PRIOR_PRICES_SEEN);
+	COPY_TEXT(words->prices, "list prices, " PRIOR_PRICES_SEEN);
+	words->price_source = "list price";
 	int status = plan_with_given_offers(l, &list, FROM_PRICE_LISTS, words, err);
 	saved_free(&list);
 	return status;

@@ -188,21 +188,22 @@ static int read_plan_wish(struct launch *l, struct plan_wish *wish, struct err *
 	return 0;
 }
 
-/* Callback of estimate_fill(): *usd_gb is egress_price of the provider's section, if providers of
- * this kind have the key. Returns true if the user set it. The provider need not be open. */
-static bool find_egress_price(void *ctx, const char *provider, double *usd_gb)
+/* Callback of estimate_fill(): reads a key of the provider's section. The provider need not be
+ * open.
+ */
+static bool find_provider_setting(void *ctx, const char *provider, const char *key, int64_t *value)
 {
 	const struct launch *l = ctx;
 	const struct provider_ops *ops = provider_find(provider);
 	const struct section *conf = ops ? config_provider(l->ctx->config, provider) : NULL;
 	const struct option_spec *o = conf ? ops->options : NULL;
 
-	while (o && o->key && strcmp(o->key, "egress_price") != 0)
+	while (o && o->key && strcmp(o->key, key) != 0)
 		o++;
 	if (!o || !o->key)
 		return false;
-	*usd_gb = (double)section_int(conf, "egress_price") / 1e6;
-	return section_has(conf, "egress_price");
+	*value = section_int(conf, key);
+	return section_has(conf, key);
 }
 
 int estimate_make(struct estimate *out, struct launch *l, const struct offer *offers, size_t count,
@@ -218,7 +219,7 @@ int estimate_make(struct estimate *out, struct launch *l, const struct offer *of
 		.volume_gb = o->volume_gb,
 		.stages = o->stages,
 		.gpus_named = o->gpus != NULL,
-		.egress_price = find_egress_price,
+		.provider_setting = find_provider_setting,
 		.ctx = l,
 	};
 

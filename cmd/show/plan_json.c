@@ -1,8 +1,11 @@
 /* plan_json.c - the JSON of `burst plan` (tests/schema/plan.json). */
 #include "plan_show.h"
 
+#include <math.h>
+
 #include "base/gpus.h"
 #include "base/mem.h"
+#include "plan_figures.h"
 #include "report.h"
 
 /* null: unknown. */
@@ -25,6 +28,24 @@ static void add_intervals(json_t *plan, const struct plan_machine *m)
 	json_object_set_new(plan, "cold_p10_s", json_real(spread_p10(p50_s, p90_s)));
 	json_object_set_new(plan, "cold_p50_s", json_real(p50_s));
 	json_object_set_new(plan, "cold_p90_s", json_real(p90_s));
+}
+
+/* Every figure that the plan was made from, with its interval and its source. */
+static json_t *figures_json(const struct estimate *e, const struct plan *p)
+{
+	struct plan_figure figures[PLAN_FIGURES];
+	size_t count = plan_figures(figures, e, p);
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < count; i++) {
+		const struct plan_figure *f = &figures[i];
+		json_array_append_new(
+			list, json_pack("{s:s,s:s,s:f,s:f,s:o,s:s,s:i,s:o}", "name", f->name,
+					"unit", f->unit, "p10", f->p10, "p50", f->p50, "p90",
+					known_json(isfinite(f->p90), f->p90), "source", f->source,
+					"samples", f->samples, "from", report_text(f->from)));
+	}
+	return list;
 }
 
 static json_t *plan_json(const struct estimate *e, const struct plan *p)
@@ -50,6 +71,7 @@ static json_t *plan_json(const struct estimate *e, const struct plan *p)
 		e->speed_from[p->machine]);
 	json_object_set_new(plan, "cost_p90_usd", known_json(priced, p->cost_p90_usd));
 	add_intervals(plan, m);
+	json_object_set_new(plan, "figures", figures_json(e, p));
 	return plan;
 }
 

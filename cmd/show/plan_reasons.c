@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "output.h"
 #include "plan/cost.h"
+#include "plan_figures.h"
 
 /* ---- what limits the plan, and what the user could do ---- */
 
@@ -200,6 +201,11 @@ static void say_sources(FILE *to, const struct estimate *e, const struct plan *p
 		       plan_speed_source(source, m), 1 / factor, factor,
 		       plan_source_name(cold_source(&m->cold)),
 		       plan_seconds(p10, spread_p10(cold_s, slow_s)), plan_seconds(p90, slow_s));
+	if (m->price_p90_h > m->price_h)
+		output_wrapped(to, 2,
+			       "price: it moves; nine looks of ten found at most $%.4f an hour, "
+			       "which the promise counts",
+			       m->price_p90_h);
 	output_wrapped(to, 2, "promise: %s", plan_promise(promise, sizeof(promise), e, pick));
 }
 
@@ -227,39 +233,27 @@ void plan_print_advice(FILE *to, const struct estimate *e, const struct plan *pi
 
 /* ---- inputs with their source and age ---- */
 
-static void say_price(FILE *to, const struct estimate *e, const struct plan *pick)
+static void say_price(FILE *to, const struct estimate *e, const struct plan *pick,
+		      const struct plan_figure *price)
 {
 	const struct offer *o = &e->offers[pick->machine];
 
-	if (plan_is_unpriced(e, pick->machine)) {
+	if (!price) {
 		output_wrapped(to, 4, "  no price given: %s names none", o->provider);
 		return;
 	}
-	output_wrapped(to, 4, "  price: $%.4f an hour%s%s%s (%s)",
-		       e->machines[pick->machine].price_h, o->with[0] ? ", with " : "", o->with,
-		       o->with[0] ? " in it" : "", e->price_from);
+	output_wrapped(to, 4, "  price: $%.4f an hour%s%s%s (%s)", price->p50,
+		       o->with[0] ? ", with " : "", o->with, o->with[0] ? " in it" : "",
+		       price->from);
 }
 
-static void say_cold(FILE *to, const struct estimate *e, const struct plan *pick)
+static void say_phase(FILE *to, const struct plan_figure *f)
 {
-	const struct cold *cold = &e->machines[pick->machine].cold;
-	const char *seen = prior_of_provider(e->offers[pick->machine].provider)->seen;
-	char p50[24], p90[24], p10[24], from[64];
+	char p50[24], p90[24], p10[24];
 
-	for (int i = 0; i < COLD_PHASES; i++) {
-		const struct cold_time *t = &cold->phase[i];
-		if (t->p90_s <= 0)
-			continue;
-		if (t->samples)
-			format_text(from, sizeof(from), "measured: %d pod%s, %s", t->samples,
-				    t->samples == 1 ? "" : "s", e->extras[pick->machine].pods_seen);
-		else
-			format_text(from, sizeof(from), "prior, %s", seen);
-		output_wrapped(to, 4, "  %s: %s, 90th percentile %s, 10th %s (%s)",
-			       cold_phase_name((enum cold_phase)i), plan_seconds(p50, t->p50_s),
-			       plan_seconds(p90, t->p90_s),
-			       plan_seconds(p10, spread_p10(t->p50_s, t->p90_s)), from);
-	}
+	output_wrapped(to, 4, "  %s: %s, 90th percentile %s, 10th %s (%s%s%s)", f->name,
+		       plan_seconds(p50, f->p50), plan_seconds(p90, f->p90),
+		       plan_seconds(p10, f->p10), f->source, f->samples ? ": " : ", ", f->from);
 }
 
 static void say_batches(FILE *to, const struct estimate *e, const struct plan *pick)
@@ -295,23 +289,23 @@ static void say_extra_usd(FILE *to, const char *name, const struct extra *x)
 		output_wrapped(to, 4, "  %s: nothing a run (%s)", name, x->from);
 }
 
-/* The more were seen, the better their rate is known; the guess counts as one. */
-static void say_interruptions(FILE *to, const struct extras *x, const struct plan_machine *m)
+static void say_interruptions(FILE *to, const struct plan_figure *f)
 {
 	char every[24], least[24], most[24];
-	double every_s = x->interrupted.value,
-	       factor = exp(SPREAD_Z90 / sqrt(m->interruptions + 1));
+	bool bounded = f && isfinite(f->p90);
 
-	if (every_s > 0)
-		output_wrapped(to, 4,
-			       "  interruptions: every %s (%s), or %s to %s in eight cases of ten; "
-			       "each repeats half a batch and a cold start",
-			       plan_seconds(every, every_s), x->interrupted.from,
-			       plan_seconds(least, every_s / factor),
-			       plan_seconds(most, every_s * factor));
+	if (f)
+		output_wrapped(
+			to, 4,
+			"  interruptions: every %s (%s), or %s%s%s%s in %s cases of ten; each "
+			"repeats half a batch and a cold start",
+			plan_seconds(every, f->p50), f->from, bounded ? "" : "more than ",
+			plan_seconds(least, f->p10), bounded ? " to " : "",
+			bounded ? plan_seconds(most, f->p90) : "", bounded ? "eight" : "nine");
 }
 
-static void say_extras(FILE *to, const struct estimate *e, const struct plan *pick)
+static void say_extras(FILE *to, const struct estimate *e, const struct plan *pick,
+		       const struct plan_figure *interruptions)
 {
 	const struct extras *x = &e->extras[pick->machine];
 	const struct plan_machine *m = &e->machines[pick->machine];
@@ -320,7 +314,7 @@ static void say_extras(FILE *to, const struct estimate *e, const struct plan *pi
 		       prior_of_provider(e->offers[pick->machine].provider)->seen);
 	say_extra_usd(to, "egress", &x->egress);
 	say_extra_usd(to, "stages", &x->stages);
-	say_interruptions(to, x, m);
+	say_interruptions(to, interruptions);
 	if (e->failing.from[0])
 		output_wrapped(to, 4, "  rendered again: %.2g%% (%s)", 100 * e->failing.value,
 			       e->failing.from);
@@ -332,9 +326,17 @@ static void say_extras(FILE *to, const struct estimate *e, const struct plan *pi
 
 void plan_print_inputs(FILE *to, const struct estimate *e, const struct plan *pick)
 {
+	struct plan_figure list[PLAN_FIGURES];
+	size_t count = plan_figures(list, e, pick);
+
 	fputs("\nfrom:\n", to);
-	say_price(to, e, pick);
+	say_price(to, e, pick, plan_figure_find(list, count, "price"));
 	say_batches(to, e, pick);
-	say_cold(to, e, pick);
-	say_extras(to, e, pick);
+	for (int i = 0; i < COLD_PHASES; i++) {
+		const struct plan_figure *phase =
+			plan_figure_find(list, count, cold_phase_name((enum cold_phase)i));
+		if (phase)
+			say_phase(to, phase);
+	}
+	say_extras(to, e, pick, plan_figure_find(list, count, "interruptions"));
 }

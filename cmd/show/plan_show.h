@@ -11,9 +11,11 @@
 #include "runs/estimate.h"
 
 struct plan_words {
-	bool explain;    /* show every input and its source */
-	bool what_if;    /* show the same job with twice and ten times as many segments */
-	char prices[96]; /* source of the prices, if no provider was asked */
+	bool explain; /* show every input and its source */
+	bool what_if; /* show the same job with twice and ten times as many segments */
+	/* source of the prices, in full and in a word, if no provider was asked */
+	char prices[96];
+	const char *price_source;
 	/* the offers have no order of providers, as a run would keep it */
 	bool in_any_order;
 };

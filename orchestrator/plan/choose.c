@@ -189,6 +189,7 @@ void plan_basis_init(struct plan_basis *out, const struct plan_machine *m)
 		.setup = cold_setup_s(&m->cold),
 		.cold = cold_spread(&m->cold),
 		.factor = spread_of_factor(m->speed_sigma),
+		.price = spread_of(1, m->price_h > 0 ? m->price_p90_h / m->price_h : 0),
 		.cold_is_measured = cold_source(&m->cold) == PLAN_MEASURED,
 	};
 	out->cold_slack = MAX(spread_quantile(&out->cold, SPREAD_Z90) - out->cold_p50, 0.0);
@@ -262,20 +263,29 @@ static struct spread repeated_spread(const struct plan_machine *m, const struct 
 			       .third = repeated_s * each_s * each_s};
 }
 
-/* How much longer than their medians these take together in the slow tenth: `starts` cold starts,
- * work whose speed is an estimate, and interruptions. */
-static double slack_s(const struct plan_basis *k, int starts, double work_s,
-		      const struct spread *repeated)
+/* What a run takes, or bills: `starts` cold starts, work whose speed is an estimate, interruptions,
+ * and seconds that are exact, such that their medians are median_s together. */
+static struct spread seconds_of(const struct plan_basis *k, int starts, double work_s,
+				const struct spread *repeated, double median_s)
 {
 	/* a prior is wrong for all pods alike, while measured ones differ by chance */
 	struct spread sum = k->cold_is_measured ? spread_repeat(&k->cold, starts)
 						: spread_scale(&k->cold, starts);
 	struct spread work = spread_scale(&k->factor, work_s);
-	double medians_s = starts * k->cold_p50 + work_s + repeated->mean;
 
 	spread_add(&sum, &work);
 	spread_add(&sum, repeated);
-	return MAX(spread_quantile(&sum, SPREAD_Z90) - medians_s, 0.0);
+	sum.mean += median_s - (starts * k->cold_p50 + work_s + repeated->mean);
+	return sum;
+}
+
+/* What the pods cost nine times in ten, if they bill this long. */
+static double pods_p90_usd(const struct plan_machine *m, const struct plan_basis *k,
+			   const struct spread *seconds, double median_s)
+{
+	struct spread billed = spread_times(seconds, &k->price);
+
+	return cost_usd(m->price_h, MAX(spread_quantile(&billed, SPREAD_Z90), median_s));
 }
 
 /* What all pods cost until the first segments have been checked, where they do not wait for that.
@@ -336,15 +346,16 @@ static void finish_plan(struct plan *out, const struct draft *d, const struct pl
 {
 	const struct shape *s = &d->shape;
 	struct spread repeated = repeated_spread(m, k, s->one_batch, d->repeated_s),
-		      repeated_by_all = spread_repeat(&repeated, s->pods);
+		      repeated_by_all = spread_repeat(&repeated, s->pods), takes, bills;
 	double mean_length_of_all = mean_length(w),
 	       full_gain = speed_gain(&m->speed, mean_length_of_all,
 				      MIN((double)m->batch_max, (double)MAX(w->count, 1)));
 
 	*out = d->plan;
-	out->makespan_p90_s += slack_s(k, 1, d->busy_s, &repeated);
-	out->cost_p90_usd +=
-		cost_usd(m->price_h, slack_s(k, s->pods, out->work_s, &repeated_by_all));
+	takes = seconds_of(k, 1, d->busy_s, &repeated, out->makespan_p50_s);
+	bills = seconds_of(k, s->pods, out->work_s, &repeated_by_all, out->billed_s);
+	out->makespan_p90_s = MAX(spread_quantile(&takes, SPREAD_Z90), out->makespan_p50_s);
+	out->cost_p90_usd = pods_p90_usd(m, k, &bills, out->billed_s) + m->per_run_usd;
 	out->at_risk_usd = at_risk_usd(w, m, k, wish, s->pods);
 	out->used = out->billed_s > 0 ? MIN(out->work_s / out->billed_s, 1.0) : 0;
 	out->seats = full_gain > 0

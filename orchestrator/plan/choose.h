@@ -39,6 +39,7 @@ void plan_work_init(struct plan_work *w, double *lengths, size_t count, int batc
 struct plan_machine {
 	int id; /* the caller's */
 	double price_h;
+	double price_p90_h; /* nine times in ten it is no more when the run begins; 0: price_h */
 	double quantum_s;   /* of billing; 0: none */
 	double per_run_usd; /* egress, delivery: what does not grow with pods */
 	/* a command that saves its state: how long a save takes, and how often; 0: it does not */
@@ -112,6 +113,7 @@ struct plan_basis {
 	double cold_slack;    /* how much longer than cold_p50 in the slow tenth, with no work */
 	struct spread cold;   /* what it may take */
 	struct spread factor; /* of all computing */
+	struct spread price;  /* as a multiple of price_h */
 	bool cold_is_measured;
 };
 void plan_basis_init(struct plan_basis *out, const struct plan_machine *m);

@@ -355,8 +355,6 @@ double cost_spot_billed_s(double work_s, double cold_s, double save_s, double ev
 	return work_s * (1 + saving) + cold_s + interruptions * (cold_s + every_s / 2);
 }
 
-#define ONE_SIDE 0.05
-
 /* The chance of at most `events` where `mean` are expected. */
 static double poisson_at_most(int events, double mean)
 {
@@ -382,11 +380,11 @@ static double poisson_mean(int events, double chance)
 	return (low + high) / 2;
 }
 
-struct between_limits cost_between_limits(int events, double lived_s)
+struct between_limits cost_between_limits(int events, double lived_s, double one_side)
 {
 	return (struct between_limits){
-		.low_s = lived_s / poisson_mean(events, ONE_SIDE),
-		.high_s = events > 0 ? lived_s / poisson_mean(events - 1, 1 - ONE_SIDE) : INFINITY,
+		.low_s = lived_s / poisson_mean(events, one_side),
+		.high_s = events > 0 ? lived_s / poisson_mean(events - 1, 1 - one_side) : INFINITY,
 	};
 }
 

@@ -178,12 +178,13 @@ double cost_attempts(double items, double failing_share);
 double cost_spot_billed_s(double work_s, double cold_s, double save_s, double every_s,
 			  double between_s);
 
-/* Limits of the mean time between events of which `events` came in lived_s: each is exceeded one
- * time in twenty. Exact for a Poisson count (Garwood 1936). high: INFINITY without an event. */
+/* Limits of the mean time between events of which `events` came in lived_s: beyond each it is with
+ * the chance one_side. Exact for a Poisson count (Garwood 1936). high: INFINITY without an event.
+ */
 struct between_limits {
 	double low_s, high_s;
 };
-struct between_limits cost_between_limits(int events, double lived_s);
+struct between_limits cost_between_limits(int events, double lived_s, double one_side);
 
 /* ---- demand ----
  * How many pods a stream of requests needs, and when renting beats an API or an own machine. Pure.

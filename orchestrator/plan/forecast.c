@@ -283,6 +283,37 @@ bool forecast_cheaper(struct forecast_cheaper *out, const struct forecast_price 
 	return true;
 }
 
+static int compare_prices(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+void forecast_prices(struct forecast_prices *out, const struct forecast_price *looks, size_t count)
+{
+	int64_t *list = xcalloc(count + 1, sizeof(*list)), day = -1;
+	int n = 0;
+
+	*out = (struct forecast_prices){0};
+	for (size_t i = 0; i < count; i++) {
+		if (looks[i].microusd_h <= 0)
+			continue;
+		out->days += looks[i].local_ms / DAY_MS != day;
+		day = looks[i].local_ms / DAY_MS;
+		list[n++] = looks[i].microusd_h;
+	}
+	qsort(list, (size_t)n, sizeof(*list), compare_prices);
+	/* the next look finds a price above k of n with the chance (n + 1 - k) / (n + 1) */
+	int beyond = (n + 1) / 10;
+	out->looks = n;
+	if (n) {
+		out->least = list[MAX(beyond - 1, 0)];
+		out->most = list[MIN(n - beyond, n - 1)];
+	}
+	free(list);
+}
+
 int64_t forecast_reached(const struct forecast_price *looks, size_t count, int *days, int *reached)
 {
 	struct price_days p;

@@ -70,6 +70,13 @@ struct forecast_cheaper {
 bool forecast_cheaper(struct forecast_cheaper *out, const struct forecast_price *looks,
 		      size_t count, int64_t now_microusd_h);
 
+/* The prices between which eight looks of ten found it; of fewer than nine looks, all. */
+struct forecast_prices {
+	int64_t least, most; /* 0: no look */
+	int looks, days;     /* days: on which there were looks */
+};
+void forecast_prices(struct forecast_prices *out, const struct forecast_price *looks, size_t count);
+
 /* The lowest price that three of four days reached in some hour; *days: with looks; *reached: of
  * them, so cheap. 0: too few days. */
 int64_t forecast_reached(const struct forecast_price *looks, size_t count, int *days, int *reached);

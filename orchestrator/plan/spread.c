@@ -59,6 +59,17 @@ struct spread spread_repeat(const struct spread *s, int times)
 	return (struct spread){s->mean * times, s->variance * times, s->third * times};
 }
 
+struct spread spread_times(const struct spread *a, const struct spread *b)
+{
+	double a2 = a->variance + a->mean * a->mean, b2 = b->variance + b->mean * b->mean,
+	       a3 = a->third + 3 * a->mean * a2 - 2 * a->mean * a->mean * a->mean,
+	       b3 = b->third + 3 * b->mean * b2 - 2 * b->mean * b->mean * b->mean,
+	       mean = a->mean * b->mean, two = a2 * b2;
+
+	return (struct spread){mean, two - mean * mean,
+			       a3 * b3 - 3 * mean * two + 2 * mean * mean * mean};
+}
+
 double spread_quantile(const struct spread *s, double z)
 {
 	if (s->variance <= 1e-12)

@@ -24,6 +24,8 @@ struct spread spread_of(double p50, double p90);
 struct spread spread_of_factor(double sigma);
 void spread_add(struct spread *sum, const struct spread *part);
 struct spread spread_scale(const struct spread *s, double factor);
+/* The product of two independent ones. */
+struct spread spread_times(const struct spread *a, const struct spread *b);
 /* The sum of so many independent ones that are alike. */
 struct spread spread_repeat(const struct spread *s, int times);
 /* The sum's value so many standard deviations from its median: 0 is the median, SPREAD_Z90 the 90th

@@ -1,6 +1,7 @@
 /* estimate.c - turns a job, offers and the ledger into the planner's input */
 #include "estimate.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -9,93 +10,10 @@
 #include "engine/image.h"
 #include "engine/learn.h"
 #include "engine/past.h"
+#include "engine/prices.h"
 #include "impl.h"
 #include "plan/cost.h"
 #include "store/facts.h"
-#include "store/pod_cost.h"
-
-/* ---- measured: reads speed, price and cold starts of the newest runs ---- */
-
-enum { RUNS_MOST = 50 };
-
-/* Weight of all batches that the run rendered; 0: unknown. */
-static double characters_of_run(struct store *store, const char *run)
-{
-	struct batch_row *batches = NULL;
-	size_t count = 0;
-	double sum = 0;
-
-	if (store_batches(store, run, &batches, &count, NULL) < 0)
-		return 0;
-	for (size_t i = 0; i < count; i++)
-		sum += batches[i].sum;
-	free(batches);
-	return sum;
-}
-
-/* Returns false if one of its figures is 0. */
-static bool measured_rate_of(struct store *store, const struct run_row *r,
-			     struct measured_rate *out)
-{
-	double busy_s = (double)r->compute_ms / 1000, chars = characters_of_run(store, r->id);
-
-	if (!(busy_s > 0 && chars > 0 && r->billed_ms > 0 && r->cost_microusd > 0))
-		return false;
-	*out = (struct measured_rate){
-		.price_h = (double)r->cost_microusd / 1e6 / ((double)r->billed_ms / 3600000),
-		.chars_per_hour = chars / busy_s * 3600,
-		.duty = MIN((double)r->compute_ms / (double)r->billed_ms, 1.0)};
-	COPY_TEXT(out->run, r->id);
-	return true;
-}
-
-bool measured_rate(struct store *store, struct measured_rate *out)
-{
-	struct run_row *runs = NULL;
-	size_t count = 0;
-	bool found = false;
-
-	if (store_runs(store, NULL, false, RUNS_MOST, &runs, &count, NULL) < 0)
-		return false;
-	for (size_t i = 0; i < count && !found; i++)
-		found = !strcmp(runs[i].type, "tts") && measured_rate_of(store, &runs[i], out);
-	free(runs);
-	return found;
-}
-
-/* Of the last pod with a cold start; 0: none. A pod that was handed over had none here. */
-static double cold_start_s(const struct pod_row *pods, size_t count)
-{
-	double cold_s = 0;
-
-	for (size_t i = 0; i < count; i++)
-		if (pods[i].ready_ms > pod_row_bills_from(&pods[i]) &&
-		    pod_row_bills_from(&pods[i]) > 0 && !pods[i].handed_from[0])
-			cold_s = (double)(pods[i].ready_ms - pod_row_bills_from(&pods[i])) / 1000;
-	return cold_s;
-}
-
-bool measured_work(struct store *store, struct measured_work *out)
-{
-	struct run_row *runs = NULL;
-	size_t count = 0;
-	bool found = false;
-
-	*out = (struct measured_work){0};
-	if (store_runs(store, NULL, false, RUNS_MOST, &runs, &count, NULL) < 0)
-		return false;
-	for (size_t i = 0; i < count && !found; i++) {
-		found = runs[i].compute_ms > 0 && store_pods(store, runs[i].id, false, &out->pods,
-							     &out->pod_count, NULL) == 0;
-		if (!found)
-			continue;
-		COPY_TEXT(out->run, runs[i].id);
-		out->work_s = (double)runs[i].compute_ms / 1000;
-		out->cold_s = cold_start_s(out->pods, out->pod_count);
-	}
-	free(runs);
-	return found;
-}
 
 /* ---- extras ----
  * Finds what comes on top of a pod's price, from the ledger or else from providers' lists. */
@@ -159,9 +77,10 @@ static struct extra extras_egress(const struct estimate_of *of, const char *prov
 {
 	const struct prior_provider *prior = prior_of_provider(provider);
 	struct extra e = {0};
-	double usd_gb = prior->egress_usd_gb;
+	int64_t microusd_gb = llround(prior->egress_usd_gb * 1e6);
 	char amount[32];
-	bool own = of->egress_price(of->ctx, provider, &usd_gb);
+	bool own = of->provider_setting(of->ctx, provider, "egress_price", &microusd_gb);
+	double usd_gb = (double)microusd_gb / 1e6;
 
 	e.value = gb * usd_gb;
 	format_text(e.from, sizeof(e.from), "%s GB at $%.2f a GB (%s)", number_show(amount, gb, 3),
@@ -176,7 +95,7 @@ static struct extra extras_egress(const struct estimate_of *of, const char *prov
 /* How the mean was measured, and how far it may be off. */
 static void describe_taken(char from[EXTRAS_FROM], int taken, double lived_s)
 {
-	struct between_limits limits = cost_between_limits(taken, MAX(lived_s, 1.0));
+	struct between_limits limits = cost_between_limits(taken, MAX(lived_s, 1.0), .05);
 	char lived[24], low[24], high[24];
 
 	duration_show(lived, sizeof(lived), (int64_t)(lived_s * 1000));
@@ -202,7 +121,8 @@ struct extra extras_interrupted(const char *provider, bool spot, const struct po
 
 	e.value = learn_interrupted_s(pods, count, spot, spot ? prior->interrupted_every_s : 0,
 				      taken, &lived_s);
-	if (*taken || lived_s >= prior->interrupted_every_s)
+	e.measured = *taken || lived_s >= prior->interrupted_every_s;
+	if (e.measured)
 		describe_taken(e.from, *taken, lived_s);
 	else if (spot)
 		snprintf(e.from, sizeof(e.from), "a guess until the first pods ran");
@@ -361,6 +281,9 @@ static void learn_extras(struct learned *k, const struct estimate_of *of, double
 		extras_storage(of, k->provider, k->volume.id[0] ? &k->volume : NULL, &x->month_usd);
 	x->egress = extras_egress(of, k->provider, audio_s * GB_PER_AUDIO_S);
 	x->stages = extras_stages(of);
+	int64_t delay_ms = 0;
+	of->provider_setting(of->ctx, k->provider, "boot_delay", &delay_ms);
+	x->boot_delay_s = (double)delay_ms / 1000;
 }
 
 /* Fills *k with what the ledger has of this provider, unless it has it already. Free k->rows. */
@@ -428,6 +351,16 @@ static bool is_env_in_image(const struct estimate_of *of, const struct job_needs
 	return p && image_wanted(&setup, p, needs) == IMAGE_HAS_ALL;
 }
 
+/* A rehearsal's settings say for how long its pods seem to be created; a queue that is free ends
+ * before that. */
+static void add_boot_delay(struct cold *cold, double delay_s)
+{
+	struct cold_time *t = &cold->phase[cold->queue_is_free ? COLD_BOOT : COLD_QUEUE];
+
+	t->p50_s += delay_s;
+	t->p90_s += delay_s;
+}
+
 /* Sets the cold start from measured pods; with a ready environment, there is no set-up. */
 static void fill_cold(struct cold *cold, const struct estimate_of *of,
 		      const struct job_needs *needs, const char *gpu, const struct learned *pods,
@@ -443,6 +376,7 @@ static void fill_cold(struct cold *cold, const struct estimate_of *of,
 		cold->phase[COLD_SETUP] = prior_setup;
 	if (cold->queue_is_free) /* only the ledger knows how long */
 		cold->phase[COLD_QUEUE] = (struct cold_time){0};
+	add_boot_delay(cold, pods->extras.boot_delay_s);
 	learn_cold(pods->rows, pods->count, &what, cold);
 	if (!needs->setup || in_image || is_env_on_volume(of, needs, gpu, pods))
 		cold->phase[COLD_SETUP] = (struct cold_time){0};
@@ -657,6 +591,23 @@ static void add_extras(struct plan_machine *m, struct extras *x, const struct es
 	compare_volume(x, of, needs, o->gpu, pods);
 }
 
+/* Sets the price, and how high earlier looks found it. A price that the user's settings name does
+ * not move. */
+static void set_price(struct plan_machine *m, struct extras *x, const struct estimate_of *of,
+		      const struct offer *o)
+{
+	int64_t own = 0;
+	size_t count;
+
+	m->price_h = (double)o->price_microusd_h / 1e6;
+	if (of->provider_setting(of->ctx, o->provider, "price_per_hour", &own))
+		return;
+	struct forecast_price *looks = prices_read(of->run->runs->store, o, &count);
+	forecast_prices(&x->prices, looks, count);
+	free(looks);
+	m->price_p90_h = (double)x->prices.most / 1e6;
+}
+
 /* Fills in e->machines[i]. of_segments: speed by the job's own estimates. */
 static void make_machine(struct estimate *e, const struct estimate_of *of, size_t i,
 			 const struct speed *of_segments, const struct learned *pods)
@@ -675,7 +626,6 @@ static void make_machine(struct estimate *e, const struct estimate_of *of, size_
 
 	*m = (struct plan_machine){
 		.id = (int)i,
-		.price_h = (double)o->price_microusd_h / 1e6,
 		.quantum_s = prior_of_provider(o->provider)->quantum_s,
 		.cold = prior_cold(o->provider, needs->gpu),
 		.workers = MAX(needs->workers, 1),
@@ -684,6 +634,7 @@ static void make_machine(struct estimate *e, const struct estimate_of *of, size_
 		.release_s = pods->release.p50_s,
 	};
 	add_extras(m, &e->extras[i], of, o, pods);
+	set_price(m, &e->extras[i], of, o);
 	learn_speed(of->run->runs->store, &what, &prior, &learned);
 	m->speed = learned.speed;
 	m->speed_sigma = learned.source == PLAN_PRIOR && is_card_of_prior(needs, o)
@@ -726,7 +677,8 @@ void estimate_fill(struct estimate *out, const struct estimate_of *of, const str
 	out->volume = of->volume;
 	out->size_unit = needs->size_unit;
 	char now[32];
-	snprintf(out->price_from, sizeof(out->price_from), "measured: the provider's word, %.10s",
+	out->price_source = "quote";
+	snprintf(out->price_from, sizeof(out->price_from), "quote of the provider, %.10s",
 		 clock_rfc3339(now, sizeof(now), clock_wall_ms()));
 	out->wish = of->wish;
 	out->wish.canary = needs->command ? 0 : CORE_CANARY;

@@ -4,32 +4,9 @@
 
 #include "plan/choose.h"
 #include "plan/cost.h"
+#include "plan/forecast.h"
 #include "runs.h"
 #include "store/store.h"
-
-/* ---- measured ----
- * Reads speed, price and cold starts of the newest runs from a ledger. */
-
-/* The newest run that rendered speech at a price. */
-struct measured_rate {
-	char run[24];
-	double price_h;        /* dollars */
-	double chars_per_hour; /* of computing */
-	double duty;           /* share of billed time that computes, at most 1 */
-};
-/* Returns false if there is none. */
-bool measured_rate(struct store *store, struct measured_rate *out);
-
-/* The newest run that computed. */
-struct measured_work {
-	char run[24];
-	double work_s; /* on one pod */
-	double cold_s; /* of a pod that the run rented; 0: unknown */
-	struct pod_row *pods;
-	size_t pod_count;
-};
-/* Returns false if there is none. The caller frees out->pods. */
-bool measured_work(struct store *store, struct measured_work *out);
 
 /* ---- extras ----
  * What a run costs beside the price of its pods: storage, egress, stages, interruptions, segments
@@ -48,20 +25,23 @@ struct estimate_of {
 	const char *const *stages; /* names of what follows; NULL-terminated; NULL: nothing */
 	bool gpus_named;           /* the user names the GPUs that will do */
 	struct plan_wish wish;     /* as the user has it; the canary and what fails are added */
-	/* Sets *usd_gb if the provider's settings have a price of fetching. True: the user gave it.
-	 */
-	bool (*egress_price)(void *ctx, const char *provider, double *usd_gb);
+	/* Sets *value to this key of the provider's settings: money in micro-dollars, durations in
+	 * ms; leaves it where such providers have no such key. True: the user gave it. */
+	bool (*provider_setting)(void *ctx, const char *provider, const char *key, int64_t *value);
 	void *ctx;
 };
 
 struct extra {
 	double value;
+	bool measured;          /* interruptions: by pods of this ledger, else a guess */
 	char from[EXTRAS_FROM]; /* "": no source */
 };
 
 /* For one offer and one run. */
 struct extras {
 	struct extra storage, egress, stages; /* in dollars */
+	double boot_delay_s;                  /* by the provider's settings; 0: none */
+	struct forecast_prices prices;        /* earlier looks at offers of this kind */
 	struct extra interrupted;             /* seconds between interruptions */
 	/* a volume's price a month; seconds of each later pod's cold start that it saves, and
 	 * whether these were measured */
@@ -101,11 +81,12 @@ struct estimate {
 	struct extra failing;              /* share of segments that are rendered again */
 	const struct offer *offers;        /* borrowed */
 	size_t count;
-	size_t segments, open; /* open: still to render */
-	double *lengths;       /* of the open ones, the longest first */
-	double sum;            /* sum of their lengths: characters for speech */
-	double audio_s;        /* seconds of speech, at the usual rate; 0: no speech */
-	char price_from[96];   /* source and date of the prices */
+	size_t segments, open;    /* open: still to render */
+	double *lengths;          /* of the open ones, the longest first */
+	double sum;               /* sum of their lengths: characters for speech */
+	double audio_s;           /* seconds of speech, at the usual rate; 0: no speech */
+	char price_from[96];      /* source and date of the prices */
+	const char *price_source; /* in a word: "quote", "saved offer", "list price" */
 	/* set by the caller: the offers are in no order of providers */
 	bool in_any_order;
 	bool known; /* some offer has a speed, measured or prior */

@@ -204,7 +204,7 @@ t_list_prices() {
 	sed -i '/provider = "local"/d' burst.cfg # no wish for a provider
 	burst plan --list-prices --explain
 	is "$STATUS" 0 "plan ($(tail -n 1 err.txt))"
-	has out.txt "(prior: list prices, RunPod between 2025-07 and 2026-11, Modal in 2026-09)"
+	has out.txt "(list prices, RunPod between 2025-07 and 2026-11, Modal in 2026-09)"
 	has out.txt "RTX A5000 at runpod"
 	burst plan --list-prices --json --gpu T4
 	schema plan
@@ -245,7 +245,7 @@ t_offline_with_saved_offers() {
 	has out.txt "RTX A5000 at runpod"
 	has out.txt "cost per segment by GPU"
 	has out.txt "(prior: espeak-ng on one core, 2026-11)"
-	has out.txt "(measured: offers saved on $(date -u +%Y-%m-%d))"
+	has out.txt "(offers saved on $(date -u +%Y-%m-%d))"
 	has out.txt "x10"
 	burst plan --offers offers.json --json
 	schema plan

@@ -25,8 +25,10 @@
  * - From run to run nobody publishes much: cards reach 78 to 87 % of their peak, and hosts with
  *   other processors differ more. Here: a host is up to 20 % faster or slower, a batch up to 8 %,
  *   and boots and loads vary by a standard deviation of .3 in their logarithm, queues by .6.
- * - Prices: .16 to 4.6 dollars, those of cards rented by the hour. Of spot pods, hours between
- *   interruptions: 2 to 24. */
+ * - Prices: .16 to 4.6 dollars, those of cards rented by the hour. Three of ten move between plan
+ *   and run, by a standard deviation of .03 to .25 of their logarithm; the planner has looked 1 to
+ *   40 times before the first run. Of spot pods, hours between interruptions: 2 to 24. How much
+ *   prices move, and how often spot pods are taken, is published by no vendor: both are guesses. */
 #include "promise_worlds.h"
 
 #include <math.h>
@@ -36,9 +38,17 @@
 #include "engine/learn.h"
 #include "plan/choose.h"
 #include "plan/cost.h"
+#include "plan/forecast.h"
 #include "plan/speed.h"
 
-enum { RUNS = 11, PODS_MOST = 8, ROWS_MOST = 400, SEGMENTS_MOST = 2000, BATCH_MOST = 32 };
+enum {
+	RUNS = 11,
+	PODS_MOST = 8,
+	ROWS_MOST = 400,
+	SEGMENTS_MOST = 2000,
+	BATCH_MOST = 32,
+	LOOKS_MOST = 100
+};
 enum setup_kind { SETUP_NONE, SETUP_ONCE, SETUP_ALWAYS, SETUP_KINDS };
 
 const int promise_runs[PROMISE_POINTS] = {0, 1, 3, 10};
@@ -66,7 +76,8 @@ static const struct place {
 	  [COLD_LOAD] = {7.5, 60}}},
 };
 static const struct range setup_range = {60, 900}, other_card = {1 / 1.6, 1.6},
-			  other_reports = {1 / 1.67, 1.67}, taken_hours = {2, 24};
+			  other_reports = {1 / 1.67, 1.67}, taken_hours = {2, 24},
+			  price_range = {.16, 4.6}, price_moves = {.03, .25};
 #define OTHER_CARD_SHARE (2 / 3.0)
 
 struct world {
@@ -74,6 +85,7 @@ struct world {
 	bool other_card;
 	double phase_s[COLD_PHASES], phase_sigma[COLD_PHASES]; /* of one pod */
 	double taken_every_s;                                  /* 0: never */
+	double usual_price_h, price_sigma, price_h;            /* price_h: of the next run */
 	struct speed truth;
 	double host, batch; /* 1 + this: the most that one host, one batch is slower */
 	enum setup_kind setup;
@@ -86,6 +98,8 @@ struct world {
 	size_t row_count;
 	struct speed_sums sums, runs[RUNS]; /* the oldest run first */
 	int run_count;
+	struct forecast_price looks[LOOKS_MOST];
+	size_t look_count;
 };
 
 /* ---- chance ---- */
@@ -131,6 +145,23 @@ static void draw_job(struct world *w)
 	}
 }
 
+/* A price at some moment. */
+static double draw_price(const struct world *w)
+{
+	return w->usual_price_h * exp(w->price_sigma * normal());
+}
+
+/* Notes so many looks at the price, hours apart. */
+static void look(struct world *w, int times)
+{
+	for (; times > 0 && w->look_count < LOOKS_MOST; times--) {
+		w->looks[w->look_count] = (struct forecast_price){
+			.local_ms = (int64_t)w->look_count * 6 * 3600 * 1000,
+			.microusd_h = (int64_t)(draw_price(w) * 1e6)};
+		w->look_count++;
+	}
+}
+
 /* What the planner sees before the first run. */
 static struct world *draw_world(void)
 {
@@ -142,7 +173,6 @@ static struct world *draw_world(void)
 	w->place = &places[uniform(0, 1) < .5];
 	w->other_card = uniform(0, 1) < OTHER_CARD_SHARE;
 	w->prior = (struct plan_machine){
-		.price_h = log_uniform(.16, 4.6),
 		.quantum_s = 1,
 		.interrupted_every_s = spot ? prior_of_provider("")->interrupted_every_s : 0,
 		.workers = 1,
@@ -155,6 +185,9 @@ static struct world *draw_world(void)
 		.release_s = .3,
 	};
 	draw_job(w);
+	w->usual_price_h = draw(&price_range);
+	w->price_sigma = uniform(0, 1) < .3 ? draw(&price_moves) : 0;
+	look(w, (int)uniform(1, 40));
 	w->prior.cold = prior_cold(w->place->provider, true);
 	if (w->setup != SETUP_NONE)
 		w->prior.cold.phase[COLD_SETUP] = prior_setup;
@@ -182,6 +215,7 @@ static void draw_truth(struct world *w, unsigned known)
 	if (!(known & KNOWN_SETUP))
 		w->phase_s[COLD_SETUP] = w->setup == SETUP_NONE ? 0 : setup_s;
 	w->taken_every_s = w->prior.interrupted_every_s > 0 ? draw(&taken_hours) * 3600 : 0;
+	w->price_h = draw_price(w);
 }
 
 /* ---- a run in it ---- */
@@ -316,7 +350,12 @@ static void learn(struct world *w, struct plan_machine *m)
 	const struct cold_what what = {.gpu = "", .image = "", .setup = ""};
 	double lived_s;
 
+	struct forecast_prices prices;
+
 	*m = w->prior;
+	forecast_prices(&prices, w->looks, w->look_count);
+	m->price_h = (double)w->looks[w->look_count - 1].microusd_h / 1e6;
+	m->price_p90_h = (double)prices.most / 1e6;
 	for (size_t i = 0; i < w->row_count; i++)
 		newest[i] = w->rows[w->row_count - 1 - i];
 	learn_cold(newest, w->row_count, &what, &m->cold);
@@ -358,7 +397,7 @@ static void compare(struct series *to, struct world *w)
 
 	plan_next_run(&p, w);
 	struct outcome o = run(w, &p);
-	double usd = cost_usd(w->prior.price_h, o.billed_s);
+	double usd = cost_usd(w->price_h, o.billed_s);
 	*to = (struct series){
 		.time_kept = o.time_s <= p.makespan_p90_s,
 		.cost_kept = usd <= p.cost_p90_usd,
@@ -368,6 +407,8 @@ static void compare(struct series *to, struct world *w)
 		.cost_error = fabs(p.cost_usd / usd - 1),
 		.bias = log(o.time_s / p.makespan_p50_s),
 	};
+	look(w, 3);
+	w->price_h = draw_price(w);
 }
 
 static int by_size(const void *a, const void *b)
@@ -493,7 +534,7 @@ struct promise_bound promises_bound(int worlds, uint64_t seed, unsigned known)
 			begin_anew(w);
 			struct outcome o = run(w, &plan);
 			times[i][k] = log(o.time_s);
-			costs[i][k] = log(cost_usd(w->prior.price_h, o.billed_s));
+			costs[i][k] = log(cost_usd(w->price_h, o.billed_s));
 		}
 		free(w);
 	}

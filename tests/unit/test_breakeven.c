@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "runs/estimate.h"
+#include "runs/measured.h"
 #include "base/mem.h"
 #include "store_bed.h"
 

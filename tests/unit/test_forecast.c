@@ -182,6 +182,36 @@ static void cheap_nights(void **state)
 	check_rows("prices", rows, ARRAY_LEN(rows));
 }
 
+static void between_which_prices(void **state)
+{
+	(void)state;
+	struct forecast_price looks[19];
+	struct forecast_prices none, few, nine, all;
+
+	/* 0.50 to 0.68 dollars, in no order, two looks on each of ten days */
+	for (int i = 0; i < 19; i++)
+		looks[i] = (struct forecast_price){(20000 + i / 2) * DAY + i % 2 * HOUR,
+						   500000 + 10000 * (i * 7 % 19)};
+	forecast_prices(&none, looks, 0);
+	forecast_prices(&few, looks, 3); /* 0.50, 0.57, 0.64 */
+	forecast_prices(&nine, looks, 9);
+	forecast_prices(&all, looks, 19);
+	const struct row rows[] = {
+		{"none", "looks", none.looks + (int)none.most, 0, ABSOLUTE, 0},
+		{"three", "least", (double)few.least, 500000, ABSOLUTE, 0},
+		{"three", "most", (double)few.most, 640000, ABSOLUTE, 0},
+		{"three", "days", few.days, 2, ABSOLUTE, 0},
+		/* the tenth look exceeds the highest of nine one time in ten */
+		{"nine", "most", (double)nine.most, 680000, ABSOLUTE, 0},
+		/* and the twentieth the second highest of 19 */
+		{"all", "least", (double)all.least, 510000, ABSOLUTE, 0},
+		{"all", "most", (double)all.most, 670000, ABSOLUTE, 0},
+		{"all", "looks", all.looks, 19, ABSOLUTE, 0},
+		{"all", "days", all.days, 10, ABSOLUTE, 0},
+	};
+	check_rows("prices", rows, ARRAY_LEN(rows));
+}
+
 static void no_cheap_hours(void **state)
 {
 	(void)state;
@@ -228,6 +258,7 @@ int main(void)
 		cmocka_unit_test(an_hour_that_comes_twice),
 		cmocka_unit_test(an_hour_that_never_comes),
 		cmocka_unit_test(edges),
+		cmocka_unit_test(between_which_prices),
 		cmocka_unit_test(cheap_nights),
 		cmocka_unit_test(no_cheap_hours),
 	};

@@ -246,14 +246,14 @@ static void limits_of_a_mean_time(void **state)
 	const double lived_s = 1000;
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct between_limits got = cost_between_limits(cases[i].events, lived_s);
+		struct between_limits got = cost_between_limits(cases[i].events, lived_s, .05);
 		assert_near(got.low_s / (2 * lived_s / cases[i].high_chi2), 1, 1e-4);
 		if (cases[i].events)
 			assert_near(got.high_s / (2 * lived_s / cases[i].low_chi2), 1, 1e-4);
 		else
 			assert_true(isinf(got.high_s));
 	}
-	struct between_limits many = cost_between_limits(2000, 2000);
+	struct between_limits many = cost_between_limits(2000, 2000, .05);
 	assert_near(many.low_s, .964, .002); /* 1 - 1.645 / sqrt(2000), and 1 + it */
 	assert_near(many.high_s, 1.037, .002);
 }

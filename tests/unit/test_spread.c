@@ -56,6 +56,54 @@ static void one_part_keeps_its_quantiles(void **state)
 	assert_near(spread_quantile(&s, SPREAD_Z90) / (100 * exp(.5 * SPREAD_Z90)), 1, .03);
 }
 
+static void a_product_keeps_its_quantiles(void **state)
+{
+	(void)state;
+	static double products[DRAWS];
+	struct spread seconds = spread_of(60, 180), price = spread_of(1, 1.3),
+		      fixed = spread_of(1, 0), both = spread_times(&seconds, &price),
+		      same = spread_times(&seconds, &fixed);
+
+	seed = 5;
+	for (int n = 0; n < DRAWS; n++)
+		products[n] = draw(60, 180) * draw(1, 1.3);
+	qsort(products, DRAWS, sizeof(*products), by_size);
+	assert_near(spread_quantile(&both, SPREAD_Z90) / products[DRAWS * 9 / 10], 1, .03);
+	assert_near(spread_quantile(&both, 0) / products[DRAWS / 2], 1, .07);
+	assert_near(spread_quantile(&same, SPREAD_Z90), spread_quantile(&seconds, SPREAD_Z90),
+		    1e-6);
+}
+
+/* A price that was seen higher counts in what a plan promises, and not in what it expects. */
+static void a_price_that_moves_widens_the_cost(void **state)
+{
+	(void)state;
+	struct plan_machine m = {.price_h = 3600,
+				 .speed = {.once_s = 100},
+				 .speed_sigma = .15,
+				 .workers = 1,
+				 .batch_max = 1,
+				 .per_run_usd = 7};
+	double length = 1;
+	struct plan_work w;
+	struct plan fixed, moves, fell;
+
+	plan_work_init(&w, &length, 1, 1, 0);
+	plan_choose(&fixed, &w, &m, 1, &(struct plan_wish){0});
+	m.price_p90_h = 4500; /* a quarter more */
+	plan_choose(&moves, &w, &m, 1, &(struct plan_wish){0});
+	m.price_p90_h = 3000; /* it has never been as high as now */
+	plan_choose(&fell, &w, &m, 1, &(struct plan_wish){0});
+	assert_near(fixed.cost_usd, 107, 1e-6);
+	assert_near(moves.cost_usd, 107, 1e-6);
+	assert_near(moves.makespan_p90_s, fixed.makespan_p90_s, 1e-6);
+	/* both factors at once: the root of the squares of their logarithms */
+	double speed = SPREAD_Z90 * .15, price = log(1.25);
+	assert_near(fixed.cost_p90_usd, 7 + 100 * exp(speed), .5);
+	assert_near(moves.cost_p90_usd, 7 + 100 * exp(hypot(speed, price)), 1);
+	assert_near(fell.cost_p90_usd, fixed.cost_p90_usd, 1e-6);
+}
+
 /* The 90th percentile of a plan is that of so many draws of its parts. */
 static void the_sum_has_its_own_quantile(void **state)
 {
@@ -122,6 +170,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_part_keeps_its_quantiles),
+		cmocka_unit_test(a_product_keeps_its_quantiles),
+		cmocka_unit_test(a_price_that_moves_widens_the_cost),
 		cmocka_unit_test(the_sum_has_its_own_quantile),
 	};
 
