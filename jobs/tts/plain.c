@@ -226,7 +226,12 @@ static void add_item(struct writer *w, bool heading)
 		script_add_chapter(w->script, str_text(&title));
 	}
 	item.chapter = (int)w->script->chapter_count - 1;
+	size_t before = w->script->count;
 	script_add(w->script, &item, str_text(&w->text), w->text.len);
+	if (w->script->count > before && !heading) {
+		w->script->plain.lines += w->border == BORDER_LINE;
+		w->script->plain.paragraphs += w->border == BORDER_PARAGRAPH;
+	}
 	str_reset(&w->text);
 }
 
@@ -317,8 +322,6 @@ static size_t add_text(struct writer *w, size_t i)
 	}
 	bool adjacent = i && l[-1].kind == LINE_TEXT && l->indent <= l[-1].indent + 1;
 	begin_item(w, l, adjacent ? BORDER_LINE : BORDER_PARAGRAPH);
-	w->script->plain.lines += adjacent;
-	w->script->plain.paragraphs += !adjacent;
 	return 1;
 }
 

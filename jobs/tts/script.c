@@ -199,7 +199,7 @@ static void add_wordless(struct script *s, const struct script_item *item, const
 		script_border(s, BORDER_SCENE);
 		return;
 	}
-	script_border(s, item->border == BORDER_LINE ? BORDER_PARAGRAPH : BORDER_SCENE);
+	s->border = MAX(s->border, item->border == BORDER_LINE ? BORDER_PARAGRAPH : BORDER_SCENE);
 	s->silent.wordless++;
 }
 

@@ -118,7 +118,7 @@ static const struct option_spec tts_options[] = {
 	 "the script: .txt, .md, .epub, .html, .srt, .vtt, .jsonl, .csv, .tsv, or a folder of .txt "
 	 "and .md"},
 	{"input_mode", OPTION_TEXT, 0, "auto",
-	 "how .txt is cut: lines, paragraphs, or auto (paragraphs if some have several lines)"},
+	 "how .txt is cut: lines, paragraphs, or auto (wrapped lines are joined, others stay)"},
 	{"columns", OPTION_GROUP, 0, NULL,
 	 "which columns of a table, or keys of .jsonl, are for what", columns_options},
 	{"list_numbers", OPTION_BOOL, 0, "false", "speak the numbers of ordered lists in .md"},
@@ -159,8 +159,10 @@ static const struct option_spec tts_options[] = {
 	 estimate_options},
 	{"max_chars", OPTION_INT, 0, "280", "longer texts are cut at sentences, commas, words",
 	 .least = CHARS_LEAST, .most = CHARS_MOST},
-	{"min_chars", OPTION_INT, 0, "20", "shorter pieces are merged with a neighbour", .least = 0,
-	 .most = CHARS_MOST / 2},
+	{"min_chars", OPTION_INT, 0, "20",
+	 "shorter items of a list are merged with a neighbour, and no piece of a cut text is "
+	 "shorter",
+	 .least = 0, .most = CHARS_MOST / 2},
 	{"check", OPTION_GROUP, 0, NULL, "what a finished file must satisfy", check_options},
 	{"join", OPTION_GROUP, 0, NULL, "one track of all segments", join_options},
 	{"book", OPTION_GROUP, 0, NULL,
