@@ -30,8 +30,8 @@ static const struct option_spec options[] = {
 	{"no_outputs", OPTION_BOOL, 0, "false",
 	 "the command stores its results elsewhere: nothing is fetched"},
 	{"size", OPTION_TEXT, 0, NULL,
-	 "what its time grows with: \"bytes of data/*.csv\", \"lines of names.txt\", \"files of "
-	 "in/**\", or a number; each pod has an equal share of it"},
+	 "what its time grows with, like \"bytes of data/*.csv\", \"lines of names.txt\" or a "
+	 "number; each pod has an equal share of it"},
 	{"stream", OPTION_BOOL, 0, "false",
 	 "fetch a file when it is renamed to a matching name, not only at the end of the command"},
 	{"checkpoint", OPTION_DURATION, 0, NULL,
