@@ -232,11 +232,28 @@ static double other_hours(const double day[24], int hour)
 	return n ? median(list, n) : 0;
 }
 
-/* Returns false if the evidence for this hour does not hold. Sets days, cheaper and saving. */
-static bool is_cheaper(struct forecast_cheaper *out, const struct price_days *p, int hour,
-		       double now)
+/* How likely k heads or more are in n throws of a coin. */
+static double coin_tail(int k, int n)
 {
-	double savings[DAYS_MOST], prices[DAYS_MOST], least, most;
+	double term = exp2(-n), sum = 0; /* of n heads, then of one less */
+
+	for (int heads = n; heads >= k; heads--) {
+		sum += term;
+		term *= (double)heads / (n - heads + 1);
+	}
+	return sum;
+}
+
+/* Advice from prices that move at random, which are as often below the day's other hours as above:
+ * in at most so many ledgers, whatever number of hours they have looks in. */
+#define WRONG_MOST 0.05
+
+/* Returns false if the evidence for this hour, one of `hours`, does not hold. Sets days, cheaper
+ * and saving. */
+static bool is_cheaper(struct forecast_cheaper *out, const struct price_days *p, int hour,
+		       int hours, double now)
+{
+	double savings[DAYS_MOST], prices[DAYS_MOST];
 	int n = 0, cheaper = 0;
 
 	for (int d = 0; d < p->days; d++) {
@@ -249,11 +266,25 @@ static bool is_cheaper(struct forecast_cheaper *out, const struct price_days *p,
 	}
 	if (n < FORECAST_DAYS_LEAST)
 		return false;
-	wilson(cheaper, n, &least, &most);
 	out->days = n;
 	out->cheaper = cheaper;
 	out->saving = median(savings, n);
-	return least > 0.5 && median(prices, n) <= (1 - WORTH_WAITING) * now;
+	return coin_tail(cheaper, n) <= WRONG_MOST / hours &&
+	       median(prices, n) <= (1 - WORTH_WAITING) * now;
+}
+
+/* In how many hours there are looks on enough days. */
+static int count_hours(const struct price_days *p)
+{
+	int hours = 0;
+
+	for (int h = 0; h < 24; h++) {
+		int days = 0;
+		for (int d = 0; d < p->days; d++)
+			days += p->hour[d][h] > 0;
+		hours += days >= FORECAST_DAYS_LEAST;
+	}
+	return MAX(hours, 1);
 }
 
 bool forecast_cheaper(struct forecast_cheaper *out, const struct forecast_price *looks,
@@ -264,10 +295,11 @@ bool forecast_cheaper(struct forecast_cheaper *out, const struct forecast_price 
 	int best = -1;
 
 	fill_days(&p, looks, count);
+	int hours = count_hours(&p);
 	*out = (struct forecast_cheaper){0};
 	for (int h = 0; h < 24; h++) {
 		struct forecast_cheaper one = {.from_hour = h};
-		holds[h] = is_cheaper(&one, &p, h, (double)now_microusd_h);
+		holds[h] = is_cheaper(&one, &p, h, hours, (double)now_microusd_h);
 		if (holds[h] && (best < 0 || one.saving > out->saving)) {
 			*out = one;
 			best = h;

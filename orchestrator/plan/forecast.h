@@ -65,8 +65,9 @@ struct forecast_cheaper {
 	int days, cheaper;      /* with looks in that hour; of them, at least 5 % cheaper */
 };
 /* The hours in which a pod usually costs less than on the same day's other hours. That takes looks
- * on FORECAST_DAYS_LEAST days in that hour, 5 % on so many of them that the 90 % interval (Wilson)
- * is above a half, and a median 5 % below the price now. looks: the oldest first. */
+ * on FORECAST_DAYS_LEAST days in that hour, 5 % on so many of them that chance alone would do so in
+ * one ledger of twenty, by any of the hours (Bonferroni), and a median 5 % below the price now.
+ * looks: the oldest first. */
 bool forecast_cheaper(struct forecast_cheaper *out, const struct forecast_price *looks,
 		      size_t count, int64_t now_microusd_h);
 
