@@ -134,13 +134,12 @@ static int refuse_plan(const struct launch *l, const struct estimate *e, const s
 		       unknown ? plan_offer(offer, unknown) : "any of these offers");
 }
 
-/* Prints when a pod of this offer usually costs less, if earlier looks show it. */
-static void print_cheaper_hours(const struct launch *l, const struct offer *o)
+static void print_cheaper_hours(const struct forecast_cheaper *c, const struct offer *o)
 {
-	char line[200];
-
-	if (prices_cheaper_line(line, sizeof(line), l->ctx->store, o))
-		printf("%s\n", line);
+	printf("%s at %s: from %02d:00 to %02d:00 usually %.0f%% cheaper than at other hours (%d "
+	       "of %d days)\n",
+	       gpu_is_none(o->gpu) ? "no GPU" : o->gpu, o->provider, c->from_hour, c->to_hour,
+	       100 * c->saving, c->cheaper, c->days);
 }
 
 /* Prints the planner's choice among these offers, as text or JSON. caps: what caps over runs leave;
@@ -175,6 +174,9 @@ static int choose_and_print(struct launch *l, const struct offer *offers, size_t
 		variant_find(&variant, l, &e, &pick);
 	struct plan_stage *stages = NULL;
 	size_t stage_count = stages_plan(l, &stages);
+	struct forecast_cheaper hours;
+	bool cheaper = caps && verdict != PLAN_NOTHING_FITS &&
+		       prices_cheaper(&hours, l->ctx->store, &offers[pick.machine]);
 	const struct plan_result r = {.job_ops = l->run.setup.job_ops,
 				      .job = l->run.setup.job,
 				      .estimate = &e,
@@ -184,6 +186,8 @@ static int choose_and_print(struct launch *l, const struct offer *offers, size_t
 				      .variant = &variant,
 				      .caps = caps,
 				      .keep_ms = l->order.keep_warm_ms,
+				      .due_ms = run_choice_due_ms(&l->choice.row),
+				      .cheaper = cheaper ? &hours : NULL,
 				      .warm = warm,
 				      .stages = stages,
 				      .stage_count = stage_count,
@@ -195,8 +199,8 @@ static int choose_and_print(struct launch *l, const struct offer *offers, size_t
 		l->ctx->json_printed = true;
 	} else {
 		plan_result_print(&r, status < 0);
-		if (caps && verdict != PLAN_NOTHING_FITS)
-			print_cheaper_hours(l, &offers[pick.machine]);
+		if (cheaper)
+			print_cheaper_hours(&hours, &offers[pick.machine]);
 	}
 	free(stages);
 	estimate_free(&e);

@@ -25,6 +25,8 @@ struct loaded {
 	char name[64];
 	char pool[96];
 	double budget_usd;
+	int64_t due_ms;   /* its deadline, if that is a time of day; 0: none */
+	int64_t lasts_ms; /* its deadline, if that counts from the run's start; 0: none */
 };
 
 static void loaded_free(struct loaded *at)
@@ -70,6 +72,9 @@ static int estimate_job(struct loaded *out, struct launch *l, struct err *err)
 	free(known);
 	if (estimate_make(&out->estimate, l, out->wanted.list, out->wanted.count, err) < 0)
 		return -1;
+	out->due_ms = run_choice_due_ms(&l->choice.row);
+	if (l->choice.row.deadline_ms && !out->due_ms)
+		out->lasts_ms = l->choice.row.deadline_ms - l->ctx->began_ms;
 	launch_set_engine_conf(l);
 	keep_pool(l);
 	out->key = describe_pods(l, &out->estimate.wish);
@@ -272,6 +277,22 @@ static void read_times(const struct waiting *w, struct waiting_job *job, struct 
 	free(list);
 }
 
+/* Takes in the deadline of the config. One that counts from the run's start matters where the job
+ * has to begin by some time. */
+static void read_deadline(const struct waiting *w, struct waiting_job *job, struct joint_job *j,
+			  const struct loaded *loaded)
+{
+	int64_t by_ms = loaded->due_ms;
+
+	if (loaded->lasts_ms && isfinite(j->begin_by_s))
+		by_ms = w->now_ms + (int64_t)(MAX(j->begin_by_s, j->ready_s) * 1000) +
+			loaded->lasts_ms;
+	if (!by_ms || (job->by_ms && job->by_ms <= by_ms))
+		return;
+	job->by_ms = by_ms;
+	j->by_s = (double)(by_ms - w->now_ms) / 1000;
+}
+
 static bool can_be_planned(struct waiting_job *job, const struct estimate *e)
 {
 	if (!e->open)
@@ -329,6 +350,7 @@ static void add_queue(struct waiting *w, const struct cmd_context *ctx,
 		j->kind = find_kind(w, &loaded);
 		COPY_TEXT(pools[j->kind], loaded.pool);
 		j->work = job->work;
+		read_deadline(w, job, j, &loaded);
 		j->budget_usd = loaded.budget_usd;
 		lower_budget(w, &loaded.caps);
 	}

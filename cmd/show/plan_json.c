@@ -265,6 +265,30 @@ static json_t *stages_json(const struct plan_result *r)
 	return list;
 }
 
+/* Hours of the day, local time; null: none are known. */
+static json_t *cheaper_json(const struct forecast_cheaper *c)
+{
+	return c ? json_pack("{s:i,s:i,s:f,s:i,s:i}", "from_hour", c->from_hour, "to_hour",
+			     c->to_hour, "saving", c->saving, "days", c->days, "days_cheaper",
+			     c->cheaper)
+		 : json_null();
+}
+
+/* null: no volume with a price. */
+static json_t *volume_pays_json(const struct plan_result *r)
+{
+	struct volume_pays v;
+
+	if (!r->estimate->count || !r->estimate->known || r->verdict == PLAN_NOTHING_FITS)
+		return json_null();
+	plan_volume_pays(&v, r->estimate, r->pick);
+	return v.month_usd > 0
+		       ? json_pack("{s:f,s:f,s:f,s:o,s:b}", "month_usd", v.month_usd, "saves_s",
+				   v.saved_s, "saves_usd", v.saved_usd, "pays_from_runs",
+				   known_json(v.saved_usd > 0, v.runs), "measured", v.measured)
+		       : json_null();
+}
+
 json_t *plan_result_json(const struct plan_result *r, const struct err *err)
 {
 	json_t *object = plan_with_verdict_json(r->estimate, r->pick, r->verdict, err);
@@ -275,6 +299,9 @@ json_t *plan_result_json(const struct plan_result *r, const struct err *err)
 	json_object_set_new(object, "read_as", read_as_json(r));
 	json_object_set_new(object, "left_out", left_out_json(r));
 	json_object_set_new(object, "caps", caps_to_json(r->caps));
+	json_object_set_new(object, "due_at", report_time(r->due_ms));
+	json_object_set_new(object, "cheaper_hours", cheaper_json(r->cheaper));
+	json_object_set_new(object, "volume_pays", volume_pays_json(r));
 	json_object_set_new(object, "warm_pods", json_integer(r->warm));
 	json_object_set_new(object, "stages", stages_json(r));
 	return object;

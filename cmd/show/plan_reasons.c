@@ -148,29 +148,41 @@ static void say_storage(FILE *to, const struct extra *storage, const struct plan
 			       plan_dollars(all, storage->value + pick->cost_usd), storage->from);
 }
 
-/* Prints from how many runs a month the volume costs less than the time that it saves. Without a
- * volume each pod would spend that time. */
-static void say_volume_pays(FILE *to, const struct estimate *e, const struct plan *pick)
+void plan_volume_pays(struct volume_pays *out, const struct estimate *e, const struct plan *pick)
 {
 	const struct extras *x = &e->extras[pick->machine];
 	double saved_s = pick->pods * x->volume_saves_s,
-	       saved = saved_s * e->machines[pick->machine].price_h / 3600,
-	       runs = cost_volume_break_even(x->month_usd, saved, 0);
-	const char *from = x->volume_measured ? "measured" : "partly a guess until it is measured";
+	       saved_usd = saved_s * e->machines[pick->machine].price_h / 3600;
+
+	*out = (struct volume_pays){
+		.month_usd = plan_is_unpriced(e, pick->machine) ? 0 : x->month_usd,
+		.saved_s = saved_s,
+		.saved_usd = saved_usd,
+		.runs = ceil(cost_volume_break_even(x->month_usd, saved_usd, 0)),
+		.measured = x->volume_measured,
+	};
+}
+
+/* Prints from how many runs a month the volume costs less than the time that it saves. */
+static void say_volume_pays(FILE *to, const struct estimate *e, const struct plan *pick)
+{
+	struct volume_pays v;
 	char usd[32], time[24], cost[32];
 
-	if (x->month_usd <= 0 || plan_is_unpriced(e, pick->machine))
+	plan_volume_pays(&v, e, pick);
+	const char *from = v.measured ? "measured" : "partly a guess until it is measured";
+	if (v.month_usd <= 0)
 		return;
-	plan_dollars(usd, x->month_usd);
-	if (saved <= 0)
+	plan_dollars(usd, v.month_usd);
+	if (v.saved_usd <= 0)
 		output_wrapped(to, 2, "volume: saves no billed time (%s), for %s a month", from,
 			       usd);
 	else
 		output_wrapped(to, 2,
 			       "volume: saves %s of billed time a run, %s (%s): pays for its %s a "
 			       "month from %.0f run%s a month on",
-			       plan_seconds(time, saved_s), plan_dollars(cost, saved), from, usd,
-			       ceil(runs), runs <= 1 ? "" : "s");
+			       plan_seconds(time, v.saved_s), plan_dollars(cost, v.saved_usd), from,
+			       usd, v.runs, v.runs <= 1 ? "" : "s");
 }
 
 void plan_print_saves(FILE *to, const struct extras *x)

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "job.h"
+#include "plan/forecast.h"
 #include "runs/caps.h"
 #include "runs/estimate.h"
 
@@ -99,11 +100,23 @@ struct plan_result {
 	const struct variant *variant;
 	const struct caps *caps; /* NULL: offers that are only compared */
 	int64_t keep_ms;         /* keep_warm: ms, 0: none, KEEP_WARM_AUTO */
-	int warm;                /* pods of other runs that the run would take over */
+	int64_t due_ms;          /* run_choice_due_ms() */
+	/* when a pod of the pick's offer usually costs less; NULL: no such hours are known */
+	const struct forecast_cheaper *cheaper;
+	int warm; /* pods of other runs that the run would take over */
 	const struct plan_stage *stages;
 	size_t stage_count;
 	const struct plan_words *words;
 };
+
+/* What the volume saves a run, without which each pod would spend that time. */
+struct volume_pays {
+	double month_usd; /* 0: there is none, or its price is unknown */
+	double saved_s, saved_usd;
+	double runs; /* a month, from which it costs less than it saves */
+	bool measured;
+};
+void plan_volume_pays(struct volume_pays *out, const struct estimate *e, const struct plan *pick);
 
 /* Prints on stdout. refused: a run would be refused; the caller reports why. */
 void plan_result_print(const struct plan_result *r, bool refused);

@@ -32,6 +32,7 @@ struct when_work outlook_planned(const json_t *said)
 
 	return (struct when_work){
 		.segments = number_or_unknown(said, "to_render", 1),
+		.by_ms = said ? clock_read_rfc3339(jsonx_text(said, "due_at", "")) * 1000 : 0,
 		.makespan_ms = number_or_unknown(pick, "makespan_p90_s", 1000),
 		.price_microusd_h = number_or_unknown(pick, "price_usd_hour", 1e6),
 		.work_ms = work_ms,

@@ -175,19 +175,12 @@ struct forecast_price *prices_read(struct store *store, const struct offer *offe
 	return out;
 }
 
-bool prices_cheaper_line(char *to, size_t room, struct store *store, const struct offer *offer)
+bool prices_cheaper(struct forecast_cheaper *out, struct store *store, const struct offer *offer)
 {
-	struct forecast_cheaper c;
 	size_t count;
 	struct forecast_price *looks = prices_read(store, offer, &count);
-	bool found = forecast_cheaper(&c, looks, count, offer->price_microusd_h);
+	bool found = forecast_cheaper(out, looks, count, offer->price_microusd_h);
 
-	if (found)
-		snprintf(to, room,
-			 "%s at %s: from %02d:00 to %02d:00 usually %.0f%% cheaper than at other "
-			 "hours (%d of %d days)",
-			 gpu_is_none(offer->gpu) ? "no GPU" : offer->gpu, offer->provider,
-			 c.from_hour, c.to_hour, 100 * c.saving, c.cheaper, c.days);
 	free(looks);
 	return found;
 }

@@ -19,8 +19,7 @@ void prices_note(struct store *store, const struct offer *offers, size_t count, 
 /* The looks at the offer's kind, the oldest first, in local time; NULL: none. The caller frees the
  * list. */
 struct forecast_price *prices_read(struct store *store, const struct offer *offer, size_t *count);
-/* Writes "RTX 4090 at runpod: from 02:00 to 06:00 usually 18% cheaper than at other hours (9 of 11
- * days)". Returns false if the looks do not show such hours. room >= 160. */
-bool prices_cheaper_line(char *to, size_t room, struct store *store, const struct offer *offer);
+/* When such a pod usually costs less than now. Returns false if the looks show no such hours. */
+bool prices_cheaper(struct forecast_cheaper *out, struct store *store, const struct offer *offer);
 
 #endif

@@ -3,8 +3,8 @@
 
 #include "base/mem.h"
 
-/* A start so late that --by is just kept: beside the planned time a tenth of it, and a
- * minute. */
+/* A start so late that --by, or the job's deadline, is just kept: beside the planned time a tenth
+ * of it, and a minute. */
 #define LEAD_MARGIN_MS 60000
 
 const char *when_name(enum when_why why)
@@ -58,7 +58,8 @@ static int64_t latest_ms(const struct when_request *r, const struct when_work *w
 			 enum when_why *why)
 {
 	int64_t waited_ms = r->max_wait_ms ? created_at_ms(r, now_ms) + r->max_wait_ms : INT64_MAX;
-	int64_t late_ms = r->by_ms ? r->by_ms - lead_ms(work) : INT64_MAX;
+	int64_t by_ms = MIN(r->by_ms ? r->by_ms : INT64_MAX, work->by_ms ? work->by_ms : INT64_MAX),
+		late_ms = by_ms < INT64_MAX ? by_ms - lead_ms(work) : INT64_MAX;
 
 	if (r->fills_pod && work->group_by_ms)
 		late_ms = MIN(late_ms, work->group_by_ms);

@@ -30,6 +30,7 @@ struct when_work {
 	/* By the joint plan (joint.h), for requests that may wait: when the job takes over the pods
 	 * of another one, and the latest start that makes no job of its group later; 0: none. */
 	int64_t pod_until_ms, group_by_ms;
+	int64_t by_ms; /* when the job itself should be done, as --by; 0: no such time */
 };
 
 enum when_why {

@@ -224,6 +224,11 @@ void run_choice_apply(struct run_choice *c, struct engine_setup *setup, int64_t 
 	plan_goal_find(row->goal, &conf->plan.goal);
 }
 
+int64_t run_choice_due_ms(const struct choice_row *row)
+{
+	return strchr(row->deadline, ':') ? row->deadline_ms : 0;
+}
+
 bool run_choice_is_late(const struct run_choice *c, bool has_pods, int64_t wall_ms)
 {
 	double least_s = has_pods || !c->forecast_count ? 0 : c->forecasts[0].cold_p50_s;

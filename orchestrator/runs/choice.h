@@ -27,6 +27,9 @@ int run_choice_write(const struct run_choice *c, struct store *s, const char *ru
 int run_choice_read(struct run_choice *out, struct store *s, const char *run, struct err *err);
 /* Sets pods, plan and GPUs of an engine that starts now; `setup` borrows from the choice. */
 void run_choice_apply(struct run_choice *c, struct engine_setup *setup, int64_t wall_ms);
+/* When a deadline that is a time of day is: it holds for a run that waits as well. 0: there is
+ * none, or it counts from the run's start. */
+int64_t run_choice_due_ms(const struct choice_row *row);
 /* Whether even the quickest start of a pod would end after the deadline. has_pods: some are up. */
 bool run_choice_is_late(const struct run_choice *c, bool has_pods, int64_t wall_ms);
 void run_choice_free(struct run_choice *c);

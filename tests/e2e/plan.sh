@@ -637,7 +637,7 @@ t_costs_beside_the_pods() {
 	has out.txt "volume v, \$1.40 a month (list price, 2026-08) over 2 runs in 30 days"
 }
 
-# A set-up of 2 minutes by the prior, $0.023 at this price, against $1.40 a month.
+# A set-up of 3m50s by the prior, $0.0441 at this price, against $1.40 a month.
 t_does_the_volume_pay() {
 	script_lines 20
 	JOB='setup = "true"; setup_needs_gpu = false;'
@@ -645,7 +645,10 @@ t_does_the_volume_pay() {
 	sed -i 's/size_gb = 1/size_gb = 20/' burst.cfg
 	echo '[{"provider":"runpod","id":"b","gpu":"none","gpus":0,"vram_gb":0,"region":"EU","spot":false,"price_usd_hour":0.69}]' >offers.json
 	burst plan --offers offers.json -p runpod
-	has out.txt "volume: saves 2m00s of billed time a run, \$0.0230 (partly a guess until it is measured): pays for its \$1.40 a month from 61 runs a month on"
+	has out.txt "volume: saves 3m50s of billed time a run, \$0.0441 (partly a guess until it is measured): pays for its \$1.40 a month from 32 runs a month on"
+	burst plan --offers offers.json -p runpod --json
+	schema plan
+	is "$(json '.volume_pays | [.pays_from_runs, .measured, (.saves_s | round)] | tostring')" "[32,false,230]" "the same as JSON"
 	sed -i 's/setup = "true"; setup_needs_gpu = false;//' burst.cfg
 	burst plan --offers offers.json -p runpod
 	has out.txt "volume: saves no billed time (partly a guess until it is measured), for \$1.40 a month"
@@ -822,6 +825,9 @@ t_cheaper_hours() {
 	script_lines 40
 	burst plan
 	has out.txt "no GPU at local: from 02:00 to 03:00 usually 20% cheaper than at other hours (10 of 10 days)"
+	burst plan --json
+	schema plan
+	is "$(json '.cheaper_hours | [.from_hour, .to_hour, .days, .days_cheaper, (.saving * 100 | round)] | tostring')" "[2,3,10,10,20]" "the same as JSON"
 	burst offers --history
 	has out.txt "02:00 to 03:00, 20% (10 of 10 days)"
 	burst offers --history --json

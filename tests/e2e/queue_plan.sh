@@ -45,6 +45,28 @@ t_jobs_of_one_kind_share_pods() {
 	is "$STATUS" 2 "plan with an argument"
 }
 
+# The deadline of a config counts as --by does, if it is a time of day.
+t_the_deadline_of_a_config_counts() {
+	local at=$((($(date +%s) + 5 * 3600) / 60 * 60))
+	allow_volumes v
+	REHEARSE='boot_delay = "20s";'
+	rehearse
+	job_in one 3 "deadline = \"$(date -d "@$at" +%H:%M)\";"
+	job_in two 3 'deadline = "50m";'
+	submit_in one --by 9h
+	submit_in two --by 9h
+	burst queue plan --json
+	is "$STATUS" 0 "queue plan ($(cat err.txt))"
+	schema queue_plan
+	is "$(json '.jobs[] | select(.job == "one") | .by | sub("[.][0-9]+"; "") | fromdate')" "$at" "when the first should be done"
+	is "$(json '.jobs[] | select(.job == "two") | (.by | sub("[.][0-9]+"; "") | fromdate) > now + 8 * 3600')" true "a deadline that counts from the start lets it wait"
+	burst plan one/burst.cfg --json
+	schema plan
+	is "$(json '.due_at | sub("[.][0-9]+"; "") | fromdate')" "$at" "due"
+	burst queue rm --all
+	wait_for 20 "the clients to end" no_runner
+}
+
 # A deadline that cannot be kept, a budget that pays for nothing, a config with a mistake: one line each.
 t_what_cannot_be_kept_is_told() {
 	REHEARSE='boot_delay = "20s";'
