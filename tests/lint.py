@@ -246,7 +246,6 @@ SMALL = {
 }
 # Files that serve one other file of their folder alone, each with the reason why it stays a file.
 SERVES_ONE = {
-    "cmd/show/plan_reasons.c": "what limits a plan and what it was made from; plan_show.c draws the plan itself",
     "jobs/agent/clients.c": "the connections to clients; what they ask for is the loop's",
     "jobs/agent/jobs.c": "slow work on files, a slice in each turn of the loop",
     "jobs/agent/serve.c": "the pod's loop; main.c chooses between it and short commands",
@@ -260,6 +259,9 @@ SERVES_ONE = {
     "jobs/tts/zip.c": "libarchive's zip files; epub.c knows what is in a book",
     "jobs/tts/marks.c": "reads chunks of foreign files; join.c knows of words alone",
     "jobs/tts/words.c": "finds marked words in the shown text, and writes them; join.c has the sound",
+    "orchestrator/plan/joint_exact.c": "the plan of a few jobs, by every partition; joint.c chooses between it and the search",
+    "orchestrator/plan/joint_many.c": "the search for the plan of many jobs",
+    "orchestrator/plan/joint_moves.c": "the moves that this search tries",
     "providers/kubernetes/check.c": "the findings and the Role of `burst doctor`, apart from what rents",
     "providers/kubernetes/release.c": "the calls that end a pod, by force where its node is lost",
     "providers/kubernetes/volumes.c": "volumes live longer than pods",
