@@ -568,7 +568,7 @@ t_downloads_of_a_gpu_pod_are_told() {
 	has out.txt 'MB to volume v before GPUs are rented'
 	sed -i 's/output = "out";/output = "out"; setup = "true";/' burst.cfg # one's own may compile for the card
 	burst plan
-	has out.txt 'MB to volume v and bills 2m00s, $0.0230, meanwhile; `burst volume warm v` does it on a pod without a GPU'
+	has out.txt 'MB to volume v and bills 3m50s, $0.0441, meanwhile; `burst volume warm v` does it on a pod without a GPU'
 	sed -i 's/setup = "true";/setup = "true"; setup_needs_gpu = false;/' burst.cfg
 	burst plan
 	has out.txt 'set-up: a pod without a GPU fetches about '
