@@ -325,8 +325,10 @@ static void a_long_track_is_rf64(void **state)
 		CLEANUP(str_free) struct str notes = STR_INIT;
 		struct wav_info info;
 		struct err err = {0};
-		if (ffmpeg_found())
+		if (ffmpeg_found()) {
 			options.formats[0] = ffmpeg_format_find("flac");
+			options.formats[1] = ffmpeg_format_find("m4b");
+		}
 		clear_folder();
 		put_tone("a.wav", 8000, 1, 1.0, 0.5, 0);
 		put_tone("b.wav", 8000, 1, 0.5, 0.5, 0);
@@ -342,8 +344,9 @@ static void a_long_track_is_rf64(void **state)
 		CLEANUP(str_free) struct str a = STR_INIT;
 		assert_int_equal(path_read(path_a, 1 << 20, &a, NULL), 0);
 		assert_memory_equal(bytes.s + info.data_offset, a.s + WAV_HEADER_BYTES, 16000);
+		assert_true(is_there("joined.srt") && is_there("joined.vtt"));
 		if (options.formats[0])
-			assert_true(is_there("joined.flac"));
+			assert_true(is_there("joined.flac") && is_there("joined.m4b"));
 	}
 }
 
