@@ -431,26 +431,29 @@ static void subtitles_add_caption(struct str *to, const struct caption *c, size_
 	free(lines);
 }
 
-static void add_all_captions(struct str *to, const struct cue *cues, size_t count, int rate,
-			     enum style style)
+static void add_all_captions(struct str *to, const struct cue *cues, size_t count, int64_t zero,
+			     int rate, enum style style)
 {
 	struct caption *captions;
 	size_t made = captions_make(&captions, cues, count, rate);
 
-	for (size_t i = 0; i < made; i++)
+	for (size_t i = 0; i < made; i++) {
+		captions[i].begin -= zero;
+		captions[i].end -= zero;
 		subtitles_add_caption(to, &captions[i], i + 1, rate, style);
+	}
 	captions_free(captions, made);
 }
 
-void subtitles_srt(struct str *to, const struct cue *cues, size_t count, int rate)
+void subtitles_srt(struct str *to, const struct cue *cues, size_t count, int64_t zero, int rate)
 {
-	add_all_captions(to, cues, count, rate, STYLE_SRT);
+	add_all_captions(to, cues, count, zero, rate, STYLE_SRT);
 }
 
-void subtitles_vtt(struct str *to, const struct cue *cues, size_t count, int rate)
+void subtitles_vtt(struct str *to, const struct cue *cues, size_t count, int64_t zero, int rate)
 {
 	str_add(to, "WEBVTT\n\n");
-	add_all_captions(to, cues, count, rate, STYLE_VTT);
+	add_all_captions(to, cues, count, zero, rate, STYLE_VTT);
 }
 
 void subtitles_add_value(struct str *to, const char *value)

@@ -421,6 +421,15 @@ static int put_finished(const struct track *t, const char *from, const char *to,
 	return 0;
 }
 
+/* What is encoded: the whole track, or a chapter of it. */
+struct sound {
+	const char *wav;   /* in the working folder */
+	const char *title; /* NULL: the track */
+	size_t number, of; /* of the chapter */
+};
+
+static const struct sound whole_track = {.wav = "part.wav"};
+
 /* Adds the chapters to a FFMETADATA file as the format takes them. */
 static void add_chapters(const struct track *t, const struct ffmpeg_format *format, struct str *to)
 {
@@ -434,8 +443,9 @@ static void add_chapters(const struct track *t, const struct ffmpeg_format *form
 }
 
 /* Writes the files that an encoder needs beside the track: tags with chapters, and the cover. */
-static int write_tags(const struct track *t, const struct ffmpeg_format *format, bool with_cover,
-		      struct ffmpeg_tags *out, struct err *err)
+static int write_tags(const struct track *t, const struct sound *sound,
+		      const struct ffmpeg_format *format, bool with_cover, struct ffmpeg_tags *out,
+		      struct err *err)
 {
 	const struct script_book *book = t->options->book;
 	const struct str *cover = book && book->cover.len && with_cover ? &book->cover : NULL;
@@ -449,7 +459,13 @@ static int write_tags(const struct track *t, const struct ffmpeg_format *format,
 	}
 	if (cover && format->cover == COVER_TAG)
 		book_add_picture(&text, cover);
-	add_chapters(t, format, &text);
+	if (sound->title) { /* replaces that of the book */
+		str_add(&text, "title=");
+		subtitles_add_value(&text, sound->title);
+		str_addf(&text, "track=%zu/%zu\n", sound->number, sound->of);
+	} else {
+		add_chapters(t, format, &text);
+	}
 	if (path_write_at(t->work, "tags.txt", "tags.txt", str_text(&text), text.len, 0600, err) <
 	    0)
 		return -1;
@@ -461,17 +477,18 @@ static int write_tags(const struct track *t, const struct ffmpeg_format *format,
 }
 
 /* Encodes the track; without its cover if ffmpeg cannot take that. ERR_JOB: ffmpeg fails. */
-static int encode_format(const struct track *t, const struct ffmpeg_format *format,
-			 const char *name, struct str *notes, struct err *err)
+static int encode_format(const struct track *t, const struct sound *sound,
+			 const struct ffmpeg_format *format, const char *name, struct str *notes,
+			 struct err *err)
 {
 	struct ffmpeg_tags tags;
 	struct err why = {0};
 
 	for (int with_cover = 1; with_cover >= 0; with_cover--) {
-		CLEANUP(fd_close) int from = path_open_below(t->work, "part.wav", O_RDONLY);
+		CLEANUP(fd_close) int from = path_open_below(t->work, sound->wav, O_RDONLY);
 		if (from < 0)
 			return err_set(err, ERR_LOCAL, "joined.wav: %s", strerror(errno));
-		if (write_tags(t, format, with_cover, &tags, err) < 0)
+		if (write_tags(t, sound, format, with_cover, &tags, err) < 0)
 			return -1;
 		if (ffmpeg_encode(from, t->work, &tags, name, format, t->options->meter, err) ==
 		    0) {
@@ -495,7 +512,7 @@ static int encode_formats(const struct track *t, struct str *notes, struct err *
 	for (size_t i = 0; i < JOIN_FORMATS_MOST && formats[i]; i++) {
 		CLEANUP(free_text) char *name = output_name(t, "joined", formats[i]->name);
 		struct err why = {0};
-		if (encode_format(t, formats[i], name, notes, &why) < 0) {
+		if (encode_format(t, &whole_track, formats[i], name, notes, &why) < 0) {
 			if (why.kind != ERR_JOB)
 				return err_set(err, why.kind, "%s", why.msg);
 			str_addf(notes, "%s: not made: %s\n", name, why.msg);
@@ -536,8 +553,8 @@ static int write_texts(const struct track *t, const struct join_piece *pieces, s
 	CLEANUP(str_free) struct str vtt = STR_INIT;
 
 	if (t->options->subtitles) {
-		subtitles_srt(&srt, t->cues, t->cue_count, t->format.rate);
-		subtitles_vtt(&vtt, t->cues, t->cue_count, t->format.rate);
+		subtitles_srt(&srt, t->cues, t->cue_count, 0, t->format.rate);
+		subtitles_vtt(&vtt, t->cues, t->cue_count, 0, t->format.rate);
 		if (put_text(t, "joined", "srt", &srt, err) < 0 ||
 		    put_text(t, "joined", "vtt", &vtt, err) < 0)
 			return -1;
@@ -592,6 +609,99 @@ static void remove_partial(const struct track *t)
 		unlinkat(t->out, names[i], 0);
 }
 
+/* ---- a file for each chapter ---- */
+
+/* Copies a part of the finished track to a WAV file in the working folder. */
+static int cut_track(const struct track *t, int64_t begin, int64_t end, const char *to,
+		     struct err *err)
+{
+	CLEANUP(file_close) FILE *from = NULL;
+	struct wav_info info;
+
+	if (open_wav(t->work, "part.wav", &from, &info, err) < 0)
+		return -1;
+	unlinkat(t->work, to, 0);
+	int fd = path_open_new_at(t->work, to, O_RDWR, 0666);
+	CLEANUP(file_close) FILE *f = fd < 0 ? NULL : fdopen(fd, "w+");
+	if (!f)
+		return err_set(err, ERR_LOCAL, "%s: %s", to, strerror(errno));
+	info.data_offset += begin * wav_frame_bytes(&info.format);
+	info.frames = MIN(end, info.frames) - begin;
+	struct track part = {.f = f, .format = info.format, .frames = info.frames};
+	part.long_header = info.frames * wav_frame_bytes(&info.format) > WAV_MOST_BYTES;
+	if (write_header(&part, err) < 0 || copy_samples(&part, from, &info, err) < 0)
+		return -1;
+	return fflush(f) == 0 && fsync(fd) == 0
+		       ? 0
+		       : err_set(err, ERR_LOCAL, "%s: %s", to, strerror(errno));
+}
+
+/* Makes the files of a chapter whose sound is in the working folder. */
+static int encode_chapter(const struct track *t, const struct sound *sound, const char *stem,
+			  struct str *notes, struct err *err)
+{
+	const struct ffmpeg_format *const *formats = t->options->formats;
+
+	for (size_t i = 0; i < JOIN_FORMATS_MOST && formats[i]; i++) {
+		CLEANUP(free_text) char *name = output_name(t, stem, formats[i]->name);
+		struct err why = {0};
+		if (encode_format(t, sound, formats[i], name, notes, &why) == 0) {
+			if (put_finished(t, name, name, err) < 0)
+				return -1;
+			continue;
+		}
+		if (why.kind != ERR_JOB)
+			return err_set(err, why.kind, "%s", why.msg);
+		str_addf(notes, "%s: not made: %s\n", name, why.msg);
+	}
+	if (formats[0])
+		return 0;
+	CLEANUP(free_text) char *name = output_name(t, stem, "wav");
+	return put_finished(t, sound->wav, name, err);
+}
+
+static int write_chapter_subtitles(const struct track *t, size_t from, size_t count, int64_t zero,
+				   const char *stem, struct err *err)
+{
+	CLEANUP(str_free) struct str srt = STR_INIT;
+	CLEANUP(str_free) struct str vtt = STR_INIT;
+
+	if (!t->options->subtitles)
+		return 0;
+	subtitles_srt(&srt, &t->cues[from], count, zero, t->format.rate);
+	subtitles_vtt(&vtt, &t->cues[from], count, zero, t->format.rate);
+	return put_text(t, stem, "srt", &srt, err) < 0 ? -1 : put_text(t, stem, "vtt", &vtt, err);
+}
+
+/* Makes the files of each chapter: the pieces between two borders of chapters. A track that lacks
+ * segments gets none, since a chapter might be missing. */
+static int make_chapters(const struct track *t, const struct join_piece *pieces, struct str *notes,
+			 struct err *err)
+{
+	size_t number = 0, made = 0;
+
+	if (t->options->partial || !t->heard)
+		return 0;
+	for (size_t from = 0, count; from < t->cue_count; from += count, made++) {
+		const int chapter = pieces[from].chapter;
+		for (count = 1;
+		     from + count < t->cue_count && pieces[from + count].chapter == chapter;)
+			count++;
+		number += chapter >= 0;
+		CLEANUP(free_text) char *stem = join_chapter_stem(number);
+		const struct sound sound = {"chapter.wav",
+					    chapter >= 0 ? t->chapters[chapter].text : stem, number,
+					    t->heard};
+		const int64_t begin = t->cues[from].begin;
+		if (cut_track(t, begin, t->cues[from + count - 1].end, sound.wav, err) < 0 ||
+		    encode_chapter(t, &sound, stem, notes, err) < 0 ||
+		    write_chapter_subtitles(t, from, count, begin, stem, err) < 0)
+			return -1;
+	}
+	str_addf(notes, "chapter-*: %zu file%s of chapters\n", made, made == 1 ? "" : "s");
+	return 0;
+}
+
 static int make_track(struct track *t, const struct join_piece *pieces, struct str *notes,
 		      struct err *err)
 {
@@ -605,6 +715,7 @@ static int make_track(struct track *t, const struct join_piece *pieces, struct s
 	file_close(t->f);
 	t->f = NULL;
 	if (set_loudness(t, notes, err) < 0 || encode_formats(t, notes, err) < 0 ||
+	    (t->options->by_chapter && make_chapters(t, pieces, notes, err) < 0) ||
 	    put_track(t, err) < 0 || write_texts(t, pieces, notes, err) < 0)
 		return -1;
 	if (!t->options->partial)
@@ -617,7 +728,7 @@ double join_ms_per_s(const struct join_options *options)
 	double ms = JOIN_COPY_MS + (options->normalise ? JOIN_LOUDNESS_MS : 0);
 
 	for (size_t i = 0; i < JOIN_FORMATS_MOST && options->formats[i]; i++)
-		ms += options->formats[i]->ms_per_s;
+		ms += options->formats[i]->ms_per_s * (options->by_chapter ? 2 : 1);
 	return ms;
 }
 

@@ -46,6 +46,7 @@ struct join_options {
 	bool subtitles;
 	bool words;                    /* write joined.words.json */
 	bool partial;                  /* segments are missing */
+	bool by_chapter;               /* also a file for each chapter, of a whole track */
 	const struct lexicon *lexicon; /* that made `spoken` of the pieces' texts; NULL: none */
 	/* bytes of samples above which the track is written as RF64; 0: WAV_MOST_BYTES */
 	int64_t plain_bytes;
@@ -62,6 +63,13 @@ static inline double join_pause_s(const struct join_options *options, enum borde
 	return MAX(options->pauses_s[border], before_s);
 }
 
+/* The stem of the files of a chapter, from 1 on; 0: of what is before the first one. The caller
+ * frees it. */
+static inline char *join_chapter_stem(size_t number)
+{
+	return xasprintf("chapter-%02zu", number);
+}
+
 /* How long a join takes for a second of sound on an idle machine, in ms. */
 double join_ms_per_s(const struct join_options *options);
 
@@ -70,7 +78,8 @@ double join_ms_per_s(const struct join_options *options);
  * decides the format; ffmpeg converts the others. A track that is too long for a WAV file is RF64.
  * If segments are missing (options->partial) the names are joined.partial.wav and the like, so that
  * an earlier whole track stays; a whole one removes those. Without ffmpeg the loudness is
- * unchanged. A note reports that, and each of `formats` that failed.
+ * unchanged. A note reports that, and each of `formats` that failed. by_chapter: chapter-01.m4b and
+ * the like, in each of `formats` (WAV if there are none), with subtitles, cut from the whole track.
  */
 int join_pieces(const char *dir, const struct join_piece *pieces, size_t count,
 		const char *const *chapters, size_t chapter_count,
@@ -218,9 +227,10 @@ size_t captions_wrap(const char *text, struct piece **out);
 /* ---- subtitles ----
  * SRT, VTT and FFMETADATA chapters from times in samples. Pure. */
 
-/* Append the captions of the cues. rate: samples a second. */
-void subtitles_srt(struct str *to, const struct cue *cues, size_t count, int rate);
-void subtitles_vtt(struct str *to, const struct cue *cues, size_t count, int rate);
+/* Append the captions of the cues. zero: the sample from which times count; rate: samples a second.
+ */
+void subtitles_srt(struct str *to, const struct cue *cues, size_t count, int64_t zero, int rate);
+void subtitles_vtt(struct str *to, const struct cue *cues, size_t count, int64_t zero, int rate);
 /* Writes chapters for `ffmpeg -i audio -i FILE -map_chapters 1`. Leaves out chapters without sound
  * (begin == end). */
 void subtitles_chapters(struct str *to, const struct cue *chapters, size_t count, int rate);

@@ -156,10 +156,9 @@ struct job {
 	struct habits *habits; /* of the job's voices; thread-safe */
 	bool join;
 	struct join_options join_as;
-	char format_names[JOIN_FORMATS_MOST][16];
-	const char *joined_names[5 + JOIN_FORMATS_MOST +
-				 1]; /* files that the join writes; ends with NULL if shorter */
-	struct renders *renders;     /* NULL: none */
+	const char **joined_names; /* files that the join writes; ends with NULL */
+	size_t joined_count, joined_cap;
+	struct renders *renders; /* NULL: none */
 	/* decides the sound, but is in no key: the pods' image, the user's set-up, a mirror of
 	 * weights */
 	char *made_by;

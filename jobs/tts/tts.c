@@ -65,6 +65,8 @@ static const struct option_spec join_options[] = {
 	{"piece_gap", OPTION_DECIMAL, 0, "0.1",
 	 "the same between pieces of one long text, within a sentence", .least = 0,
 	 .most = PAUSE_MOST_S},
+	{"files", OPTION_TEXT, 0, "track",
+	 "\"chapter\": also a file for each chapter, chapter-01 and so on, in each of formats"},
 	{"pauses", OPTION_GROUP, 0, NULL, "seconds of silence by what lies between two texts",
 	 pause_options},
 	{"loudness", OPTION_DECIMAL, 0, NULL,
@@ -246,6 +248,17 @@ static int read_mode(const struct section *conf, enum input_mode *out, struct er
 		       section_where(conf, "input_mode"));
 }
 
+static int check_files(const struct section *conf, struct err *err)
+{
+	const struct section *join = section_group(conf, "join");
+	const char *files = section_text(join, "files");
+
+	if (!files || !strcmp(files, "track") || !strcmp(files, "chapter"))
+		return 0;
+	return err_set(err, ERR_CONFIG, "%s: join.files must be \"track\" or \"chapter\"",
+		       section_where(join, "files"));
+}
+
 static int check_formats(const struct section *join, struct mistakes *m, struct err *err)
 {
 	for (size_t i = 0; i < section_count(join, "formats"); i++) {
@@ -292,8 +305,8 @@ static int check_mode(const struct section *conf, struct err *err)
 static int check_conf(const struct section *conf, struct mistakes *m, struct err *err)
 {
 	static int (*const checks[])(const struct section *conf, struct err *err) = {
-		check_min_chars, job_check_env, job_check_needs,
-		check_engine,    check_mode,    check_estimate_gpu};
+		check_min_chars, job_check_env, job_check_needs,   check_engine,
+		check_mode,      check_files,   check_estimate_gpu};
 	CLEANUP(json_decref) json_t *values = json_object();
 
 	for (size_t i = 0; i < ARRAY_LEN(checks); i++)
@@ -330,6 +343,9 @@ static void tts_free(struct job *job)
 	join_meter_free(job->join_as.meter);
 	json_decref(job->options);
 	texts_free(job->env);
+	for (size_t i = 0; i < job->joined_count; i++)
+		free((char *)job->joined_names[i]);
+	free(job->joined_names);
 	free(job->files);
 	free(job->output);
 	free(job->voice);
@@ -430,6 +446,7 @@ static void read_join(struct job *job, const struct section *conf)
 		.normalise = section_has(join, "loudness"),
 		.lufs = section_decimal(join, "loudness"),
 		.subtitles = section_bool(join, "subtitles"),
+		.by_chapter = !strcmp(section_text(join, "files"), "chapter"),
 		.words = section_bool(join, "words"),
 	};
 	read_pauses(&job->join_as, join);
@@ -499,26 +516,56 @@ static const char *shown_path(const char *path, const char *base_dir)
 		       : path;
 }
 
+static void add_joined_name(struct job *job, const char *stem, const char *ending)
+{
+	GROW(job->joined_names, job->joined_count, job->joined_cap);
+	job->joined_names[job->joined_count++] = xasprintf("%s.%s", stem, ending);
+}
+
+/* Adds the names in each format, and of the subtitles. */
+static void add_joined_stem(struct job *job, const char *stem)
+{
+	const struct join_options *as = &job->join_as;
+
+	if (as->subtitles) {
+		add_joined_name(job, stem, "srt");
+		add_joined_name(job, stem, "vtt");
+	}
+	for (size_t i = 0; i < JOIN_FORMATS_MOST && as->formats[i]; i++)
+		add_joined_name(job, stem, as->formats[i]->name);
+}
+
+/* Adds the names of the chapters' files. */
+static void add_chapter_names(struct job *job)
+{
+	const struct script *s = &job->script;
+	size_t number = 0;
+
+	for (size_t i = 0; i < s->count; i++) {
+		if (i && s->items[i].chapter == s->items[i - 1].chapter)
+			continue;
+		number += s->items[i].chapter >= 0;
+		CLEANUP(free_text) char *stem = join_chapter_stem(number);
+		if (!job->join_as.formats[0])
+			add_joined_name(job, stem, "wav");
+		add_joined_stem(job, stem);
+	}
+}
+
 static void list_joined_names(struct job *job)
 {
-	size_t n = 0;
-
-	if (!job->join)
-		return;
-	job->joined_names[n++] = "joined.wav";
-	if (job->join_as.subtitles) {
-		job->joined_names[n++] = "joined.srt";
-		job->joined_names[n++] = "joined.vtt";
+	if (job->join) {
+		add_joined_name(job, "joined", "wav");
+		add_joined_stem(job, "joined");
 	}
-	if (job->join_as.words)
-		job->joined_names[n++] = "joined.words.json";
-	if (job->script.chapter_count)
-		job->joined_names[n++] = "chapters.txt";
-	for (size_t i = 0; i < JOIN_FORMATS_MOST && job->join_as.formats[i]; i++) {
-		snprintf(job->format_names[i], sizeof(job->format_names[i]), "joined.%s",
-			 job->join_as.formats[i]->name);
-		job->joined_names[n++] = job->format_names[i];
-	}
+	if (job->join && job->join_as.words)
+		add_joined_name(job, "joined", "words.json");
+	if (job->join && job->script.chapter_count)
+		add_joined_name(job, "chapters", "txt");
+	if (job->join && job->join_as.by_chapter && job->script.chapter_count)
+		add_chapter_names(job);
+	GROW(job->joined_names, job->joined_count, job->joined_cap);
+	job->joined_names[job->joined_count] = NULL;
 }
 
 static int check_reserved(const struct job *job, struct err *err)
@@ -526,7 +573,8 @@ static int check_reserved(const struct job *job, struct err *err)
 	for (size_t i = 0; job->join && i < job->segments.count; i++) {
 		const char *id = job->segments.list[i].id;
 		bool folder = strchr(id, '/') && starts_with(id, "joined.");
-		if (!strcmp(id, "joined") || !strcmp(id, "joined.partial") || folder)
+		bool chapter = job->join_as.by_chapter && starts_with(id, "chapter-");
+		if (!strcmp(id, "joined") || !strcmp(id, "joined.partial") || folder || chapter)
 			return err_set(err, ERR_CONFIG,
 				       "%s:%zu: the id \"%s\" is taken by the joined track",
 				       job->script.items[job->segments.spoken[i].item].source,

@@ -81,6 +81,25 @@ t_chapters_of_plain_text() {
 		awk -v a="${got% *}" -v b="$want" 'BEGIN { d = a * 100 - b; exit !(d <= 1 && d >= -1) }' || complain "$format: chapter at ${got% *} s, not at $want hundredths"
 	done
 }
+t_a_file_for_each_chapter() {
+	command -v ffprobe >/dev/null || { skip "ffprobe is not installed"; return; }
+	printf '%s\n\n' '# Chapter 1' 'This is the text of part one.' '# Chapter 2' 'This is the text of part two.' >book.txt
+	JOB='join = { files = "chapter"; subtitles = true; formats = ["m4b", "mp3"]; };' INPUT=book.txt
+	config
+	burst run
+	is "$STATUS" 0 "run ($(tail -n 1 err.txt))"
+	is "$(cd out && echo chapter-*)" "chapter-01.m4b chapter-01.mp3 chapter-01.srt chapter-01.vtt chapter-02.m4b chapter-02.mp3 chapter-02.srt chapter-02.vtt" "files"
+	is "$(ffprobe -v error -show_entries format_tags=title,track -of csv=p=0 out/chapter-02.mp3)" "Chapter 2,2/2" "tags"
+	local parts whole
+	parts=$(for f in out/chapter-0?.m4b; do ffprobe -v error -show_entries format=duration -of csv=p=0 "$f"; done | awk '{ s += $1 } END { print s + 2.5 }')
+	whole=$(ffprobe -v error -show_entries format=duration -of csv=p=0 out/joined.m4b)
+	awk -v a="$parts" -v b="$whole" 'BEGIN { d = a - b; exit !(d < 0.4 && d > -0.4) }' || complain "chapters and the pause between last $parts s, the track $whole s"
+	JOB='join = { files = "scene"; };'
+	config
+	burst plan
+	is "$STATUS" 2 "an unknown value"
+	has err.txt 'burst.cfg:4: join.files must be "track" or "chapter"'
+}
 t_how_a_txt_was_cut_is_told() {
 	printf '%s\n' 'It was a dark and stormy night and' 'the rain fell in torrents except at' 'occasional intervals when it was' 'checked by a violent gust.' >s.txt
 	JOB='join = { gap = 0.4; };' INPUT=s.txt

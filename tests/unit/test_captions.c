@@ -28,7 +28,7 @@ static void caption_lines(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(captions); i++) {
 		struct cue cue = {captions[i].text, 0, 80000};
 		CLEANUP(str_free) struct str got = STR_INIT;
-		subtitles_srt(&got, &cue, 1, 8000);
+		subtitles_srt(&got, &cue, 1, 0, 8000);
 		const char *want = captions[i].want, *newline = strchr(want, '\n');
 		if (!strstr(str_text(&got), newline))
 			fail_msg("%s: got \"%s\", want \"%s\"", captions[i].what, str_text(&got),
@@ -47,7 +47,7 @@ static void long_captions(void **state)
 	for (int i = 0; i < 28; i++)
 		str_addf(&text, "%sword%05d", i ? " " : "", i);
 	struct cue cue = {str_text(&text), 8000, 8000 + 8000 * 18};
-	subtitles_srt(&got, &cue, 1, 8000);
+	subtitles_srt(&got, &cue, 1, 0, 8000);
 	assert_true(starts_with(str_text(&got), "1\n00:00:01,000 --> "));
 	assert_non_null(strstr(str_text(&got), " --> 00:00:19,000\n"));
 	char before[13] = "00:00:01,000";

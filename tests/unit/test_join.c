@@ -254,6 +254,42 @@ static void other_formats_are_made(void **state)
 	assert_false(is_there(".joined.work"));
 }
 
+/* A file for each chapter, cut from the track, with subtitles from its own beginning. */
+static void chapters_get_files(void **state)
+{
+	static const struct join_piece pieces[] = {{"b.wav", "Before.", BORDER_NONE, -1},
+						   {"a.wav", "First.", BORDER_LINE, 0},
+						   {"b.wav", "More of it.", BORDER_LINE, 0},
+						   {"a.wav", "Second.", BORDER_LINE, 1}};
+	struct join_options options = {PAUSES(0.5), .subtitles = true, .by_chapter = true};
+	CLEANUP(str_free) struct str notes = STR_INIT;
+	struct wav_info info;
+	struct err err = {0};
+
+	(void)state;
+	clear_folder();
+	put_tone("a.wav", 8000, 1, 1.5, 0.5, 0);
+	put_tone("b.wav", 8000, 1, 2, 0.5, 0);
+	if (join(pieces, 4, &options, &notes, &err) < 0)
+		fail_msg("%s", err.msg);
+	assert_int_equal(frames_of("joined.wav", &info), 8000 * 17 / 2);
+	assert_int_equal(frames_of("chapter-00.wav", &info), 8000 * 2);
+	assert_int_equal(frames_of("chapter-01.wav", &info), 8000 * 4);
+	assert_int_equal(frames_of("chapter-02.wav", &info), 8000 * 3 / 2);
+	CLEANUP(free_text) char *srt = get_text("chapter-01.srt");
+	assert_string_equal(srt, "1\n00:00:00,000 --> 00:00:01,500\nFirst.\n\n"
+				 "2\n00:00:02,000 --> 00:00:04,000\nMore of it.\n\n");
+	assert_true(is_there("chapter-02.vtt"));
+	assert_non_null(strstr(str_text(&notes), "chapter-*: 3 files of chapters\n"));
+	assert_false(is_there(".joined.work"));
+	clear_folder();
+	put_tone("a.wav", 8000, 1, 1.5, 0.5, 0);
+	put_tone("b.wav", 8000, 1, 2, 0.5, 0);
+	options.partial = true;
+	assert_int_equal(join(pieces, 4, &options, &notes, &err), 0);
+	assert_false(is_there("chapter-01.wav") || is_there("chapter-01.partial.wav"));
+}
+
 /* The old track survives a failure. */
 static void a_missing_piece(void **state)
 {
@@ -360,6 +396,7 @@ int main(void)
 		cmocka_unit_test(other_formats_are_converted),
 		cmocka_unit_test(without_ffmpeg),
 		cmocka_unit_test(a_missing_piece),
+		cmocka_unit_test(chapters_get_files),
 		cmocka_unit_test(a_partial_track),
 		cmocka_unit_test(a_long_track_is_rf64),
 		cmocka_unit_test(other_formats_are_made),
