@@ -263,7 +263,9 @@ size_t speakers_guess(const char *text, size_t len, const char **name, size_t *n
 const char *speakers_next(const struct speakers *s, const char *text, size_t len);
 
 /* ---- lexicon ----
- * Replaces words by their spoken form, from a file of "word<TAB>spoken as" lines.
+ * Replaces words by their spoken form, from a file of "word<TAB>spoken as" lines. A third column
+ * may say "any-case" (of ASCII letters) and "pattern": the word is an extended regular expression
+ * of POSIX without back references, of which a match has at most 256 bytes.
  *
  * The replacement happens before a long text is cut. Subtitles and manifest show the words of the
  * script. Pure. */
@@ -288,7 +290,8 @@ struct lexicon_text {
 	size_t count, cap;
 };
 
-/* Replaces the words of a normalised text; of several matches at one place, the longest. A match
+/* Replaces the words of a normalised text; of several matches at one place, the longest word, else
+ * the first pattern. A match
  * that begins or ends with a letter or a digit must not touch another letter or digit there.
  * lexicon NULL: no change. Free with lexicon_text_free(). */
 void lexicon_apply(const struct lexicon *lexicon, const char *text, size_t len,
