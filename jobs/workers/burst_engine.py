@@ -2,7 +2,7 @@
 
 A batch goes through two stages: tokens() (the language model; all texts at once) and waves() (the sound; in sub-batches). An
 engine of one stage defines only waves(). Both return one value per task, in the order of the tasks. A failed row is Bad("why");
-the harness renders it once more, alone and with another seed.
+the harness renders it once more, alone and with another seed. waves() may return Spoken(wave, words) to mark the words in the file.
 """
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Any, Callable, Optional, Sequence, Union
 
+from burst_audio import Word, pcm16
 from burst_device import Cpu, Device
 from burst_phases import Phases
 
@@ -28,6 +29,13 @@ class BadTask(Exception):
 class Bad:
     """A row without a usable result."""
     why: str
+
+
+@dataclass(frozen=True)
+class Spoken:
+    """A row whose engine knows when its words are heard: its wave, and words of the task's text in order."""
+    wave: Any
+    words: Sequence[Word]
 
 
 @dataclass(frozen=True)
@@ -149,6 +157,12 @@ class Engine:
 
     def release(self) -> None:
         """Called when memory runs out: drops caches that it can rebuild."""
+
+
+def sound_of(engine: Engine, task: Task, wave: Any) -> tuple[bytes, Sequence[Word]]:
+    """The samples of a row, and its words. Raises BadAudio."""
+    spoken = wave if isinstance(wave, Spoken) else Spoken(wave, ())
+    return pcm16(engine.finish(task, spoken.wave)), spoken.words
 
 
 def weights_folder() -> str:

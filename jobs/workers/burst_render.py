@@ -12,9 +12,9 @@ import threading
 import time
 from typing import Any, Callable, Optional, Sequence
 
-from burst_audio import BadAudio, pcm16, write_wav
+from burst_audio import BadAudio, write_wav
 from burst_device import Device, DeviceLost, OutOfMemory, kind_of
-from burst_engine import Bad, BadTask, Engine, Task, read_task
+from burst_engine import Bad, BadTask, Engine, Task, read_task, sound_of
 from burst_wire import Wire, log, log_timing
 
 WRITERS = 3
@@ -81,7 +81,8 @@ class Writers:
         began = time.monotonic()
         try:
             name = os.path.basename(task.file)
-            written = write_wav(os.path.join(self.out_dir, name), pcm16(self.engine.finish(task, wave)), self.engine.sample_rate)
+            pcm, words = sound_of(self.engine, task, wave)
+            written = write_wav(os.path.join(self.out_dir, name), pcm, self.engine.sample_rate, words)
             self.wire.say(segment=task.id, ok=True, file=name, bytes=written.bytes, sha256=written.sha256,
                           seconds=round(written.seconds, 4), rate=self.engine.sample_rate)
             with self.lock:

@@ -16,9 +16,8 @@ from typing import Any, Optional
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from burst_audio import pcm16  # noqa: E402
 from burst_device import Device, DeviceLost, TooSmall, Unfit, kind_of  # noqa: E402
-from burst_engine import Bad, CannotRun, Engine, Task  # noqa: E402
+from burst_engine import Bad, CannotRun, Engine, Task, sound_of  # noqa: E402
 from burst_phases import Phases  # noqa: E402
 from burst_probe import most_at_once  # noqa: E402
 from burst_render import Renderer  # noqa: E402
@@ -82,7 +81,7 @@ def warm_up(engine: Engine) -> None:
     if bad:
         raise CannotRun(f"the first batch gave no sound: {bad[0].why}")
     for task, wave in zip(tasks, waves):
-        pcm16(engine.finish(task, wave))
+        sound_of(engine, task, wave)
 
 
 def load(engine: Engine, pins: dict[str, str]) -> tuple[Device, dict[str, Any]]:

@@ -9,8 +9,9 @@ import os
 from typing import Any, Callable, Optional, Sequence
 
 from burst_device import Cuda, Device
-from burst_engine import Bad, BadTask, CannotRun, Engine, Option, Task, nearest, weights_folder
+from burst_engine import Bad, BadTask, CannotRun, Engine, Option, Spoken, Task, nearest, weights_folder
 from burst_read import Coming, Reader, bare
+from burst_words import Symbol, find_words
 from kokoro_text import phonemizer
 
 WEIGHTS = "kokoro-v1_0.pth"
@@ -19,6 +20,7 @@ BREAKS = ("!.?…", ":;", ",—", " ")  # places to cut a longer text, best firs
 LONGEST = 400              # phonemes in a rehearsal
 PART_SEED = 1_000_003      # gives each part of a long text its own noise
 SEED_MOST = (1 << 63) - 1
+FRAME = 600                # samples
 
 
 def parts(phonemes: str) -> list[str]:
@@ -131,23 +133,44 @@ class Kokoro(Engine):
         return (torch.tensor([0, *numbers, 0]), pack[min(len(phonemes), len(pack)) - 1].reshape(-1)) if numbers else None
 
     def waves(self, tasks: Sequence[Task], tokens: Sequence[Any]) -> Sequence[Any]:
-        rows, owners, seeds = [], [], []
+        rows, owners, seeds, said = [], [], [], []
         for i, (task, coming) in enumerate(zip(tasks, tokens)):
             for part, phonemes in enumerate(coming.result()):
                 row = self.row(phonemes, self.voice(task))
                 if row:
                     rows.append(row)
                     owners.append(i)
+                    said.append(phonemes)
                     seeds.append((task.seed + part * PART_SEED) & SEED_MOST)
         speeds = [float(tasks[i].options.get("speed", 1.0)) for i in owners]
-        return self.join(len(tasks), owners, self.speak(rows, speeds, seeds) if rows else [])
+        waves, durations = self.speak(rows, speeds, seeds) if rows else ([], [])
+        found = self.join(len(tasks), owners, waves)
+        symbols = self.symbols(len(tasks), owners, said, waves, durations)
+        return [wave if isinstance(wave, Bad) else Spoken(wave, find_words(task.text, heard))
+                for task, wave, heard in zip(tasks, found, symbols)]
 
-    def speak(self, rows: Sequence[tuple[Any, Any]], speeds: Sequence[float], seeds: Sequence[int]) -> Sequence[Any]:
+    def symbols(self, count: int, owners: Sequence[int], said: Sequence[str], waves: Sequence[Any],
+                durations: Sequence[Any]) -> list[list[Symbol]]:
+        """The phonemes of each text, with their samples."""
+        of: list[list[Symbol]] = [[] for _ in range(count)]
+        starts = [0] * count
+        for i, phonemes, wave, frames in zip(owners, said, waves, durations):
+            lengths = [FRAME * n for n in frames.tolist()]
+            at = starts[i] + lengths[0]
+            for phoneme, length in zip((p for p in phonemes if p in self.model.vocab), lengths[1:-1]):
+                of[i].append(Symbol(phoneme, at, at + length))
+                at += length
+            starts[i] += wave.numel()
+            of[i].append(Symbol(" ", starts[i], starts[i]))
+        return of
+
+    def speak(self, rows: Sequence[tuple[Any, Any]], speeds: Sequence[float], seeds: Sequence[int]) -> tuple[Sequence[Any], Sequence[Any]]:
+        """Samples and durations of each row."""
         import torch
         from kokoro_batch import Batch
 
         styles = torch.stack([style for _, style in rows]).to(self.where)
-        return Batch(self.model, [numbers for numbers, _ in rows], styles, speeds, seeds).speak()[0]
+        return Batch(self.model, [numbers for numbers, _ in rows], styles, speeds, seeds).speak()
 
     @staticmethod
     def join(count: int, owners: Sequence[int], waves: Sequence[Any]) -> list[Any]:

@@ -8,7 +8,8 @@ import json
 import os
 from typing import Any, Sequence
 
-from burst_engine import BadTask, CannotRun, Engine, Option, Task, nearest
+from burst_engine import BadTask, CannotRun, Engine, Option, Spoken, Task, nearest
+from burst_words import Symbol, find_words
 
 FRAMES_A_PHONEME = 60  # more than any phoneme needs at usual speed; a frame has 256 samples
 
@@ -72,12 +73,37 @@ class Piper(Engine):
         voice = self.voices[task.voice or self.known[0]]
         chance = self.numpy.random.Generator(self.numpy.random.PCG64(task.seed))
         silence = self.numpy.zeros(int(task.options.get("sentence_silence", 0) * self.sample_rate), self.numpy.float32)
-        parts = []
+        parts, symbols, at = [], [], 0
         for phonemes in filter(None, voice.phonemize(task.text)):
-            parts += [silence, self.sentence(voice, voice.phonemes_to_ids(phonemes), task.options, chance)]
-        return self.numpy.concatenate(parts[1:]) if parts else self.numpy.zeros(0, self.numpy.float32)
+            if parts:
+                parts.append(silence)
+                at += len(silence)
+            sound, durations = self.sentence(voice, voice.phonemes_to_ids(phonemes), task.options, chance)
+            symbols += self.symbols(voice, phonemes, durations, len(sound), at)
+            parts.append(sound)
+            at += len(sound)
+        wave = self.numpy.concatenate(parts) if parts else self.numpy.zeros(0, self.numpy.float32)
+        return Spoken(wave, find_words(task.text, symbols))
 
-    def sentence(self, voice: Any, ids: list[int], options: dict[str, Any], chance: Any) -> Any:
+    def symbols(self, voice: Any, phonemes: Sequence[str], durations: Any, samples: int, at: int) -> list[Symbol]:
+        """The phonemes of a sentence with their samples; [] if the voice does not tell their durations."""
+        known = voice.config.phoneme_id_map
+        if durations is None or not all(isinstance(known.get(p, []), list) for p in phonemes):
+            return []
+        pad, first, last = len(known["_"]), len(known["^"]), len(known["$"])
+        if sum(len(known[p]) + pad for p in phonemes if p in known) + first + pad + last != len(durations):
+            return []
+        ends = self.numpy.cumsum(durations) * (samples / max(1.0, float(durations.sum())))
+        found, i = [], first + pad
+        for phoneme in phonemes:
+            if phoneme in known:
+                behind = i + len(known[phoneme]) + pad
+                found.append(Symbol(phoneme, at + int(ends[i - 1]), at + int(ends[behind - 1])))
+                i = behind
+        return [*found, Symbol(" ", at + samples, at + samples)]
+
+    def sentence(self, voice: Any, ids: list[int], options: dict[str, Any], chance: Any) -> tuple[Any, Any]:
+        """Samples, and frames of each id; None for these if the voice was prepared before they were asked for."""
         numpy, config = self.numpy, voice.config
         slow = config.length_scale / options.get("speed", 1)
         frames = int(len(ids) * FRAMES_A_PHONEME * max(1.0, slow)) + 200
@@ -91,7 +117,10 @@ class Piper(Engine):
         }
         if config.num_speakers > 1:
             given["sid"] = numpy.array([options.get("speaker", config.default_speaker_id or 0)], numpy.int64)
-        return voice.session.run(None, given)[0].reshape(-1)
+        names = [output.name for output in voice.session.get_outputs()]
+        results = dict(zip(names, voice.session.run(None, given)))
+        durations = results.get("durations")
+        return results[names[0]].reshape(-1), None if durations is None else durations.reshape(-1)
 
 
 ENGINE = Piper

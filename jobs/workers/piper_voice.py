@@ -65,13 +65,28 @@ def give_noise(model: bytes) -> bytes:
     return graph.SerializeToString()
 
 
+def tell_durations(model: bytes) -> bytes:
+    """Adds the output "durations": the frames of each phoneme, which tell when words are heard. The one Ceil node computes them."""
+    import onnx
+    from onnx import TensorProto, helper
+
+    graph = onnx.load_from_string(model)
+    found = [node.output[0] for node in graph.graph.node if node.op_type == "Ceil"]
+    if len(found) != 1:
+        return model
+    graph.graph.node.append(helper.make_node("Identity", found, ["durations"]))
+    graph.graph.output.append(helper.make_tensor_value_info("durations", TensorProto.FLOAT, [1, 1, "phonemes"]))
+    onnx.checker.check_model(graph)
+    return graph.SerializeToString()
+
+
 def main() -> None:
     folder, fetched, weights = sys.argv[1], sys.argv[2], {}
     os.makedirs(folder, exist_ok=True)
     for voice in sys.argv[3:]:
         model, config = published(voice, fetched)
         weights[voice] = hashlib.sha256(model).hexdigest()
-        for name, data in ((f"{voice}.onnx", give_noise(model)), (f"{voice}.onnx.json", config)):
+        for name, data in ((f"{voice}.onnx", tell_durations(give_noise(model))), (f"{voice}.onnx.json", config)):
             with open(os.path.join(folder, name), "wb") as f:
                 f.write(data)
         print(f"voice {voice}: {len(model) / 1e6:.1f} MB, sha256 {weights[voice]}", flush=True)

@@ -20,6 +20,7 @@
 	F(python_render, "", "burst_render.py") \
 	F(python_weights, "", "burst_weights.py") \
 	F(python_wire, "", "burst_wire.py") \
+	F(python_words, "", "burst_words.py") \
 	F(python_worker, "", "burst_worker.py") \
 	F(python_chatterbox_blocks, "", "chatterbox_blocks.py") \
 	F(python_chatterbox_loop, "", "chatterbox_loop.py") \
@@ -63,9 +64,17 @@ const struct job_file espeak_worker_file = {
 };
 
 const char python_harness_main[] = "burst_worker.py";
-const char *const python_harness[] = {
-	"burst_audio.py", "burst_device.py", "burst_engine.py", "burst_phases.py", "burst_probe.py",
-	"burst_read.py",  "burst_render.py", "burst_wire.py",   "burst_worker.py", NULL};
+const char *const python_harness[] = {"burst_audio.py",
+				      "burst_device.py",
+				      "burst_engine.py",
+				      "burst_phases.py",
+				      "burst_probe.py",
+				      "burst_read.py",
+				      "burst_render.py",
+				      "burst_wire.py",
+				      "burst_words.py",
+				      "burst_worker.py",
+				      NULL};
 
 const struct job_file *python_file(const char *name)
 {

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import gc
+import hashlib
 import json
 import os
 import queue
@@ -25,6 +26,8 @@ import burst_device  # noqa: E402
 import burst_engine  # noqa: E402
 import burst_probe  # noqa: E402
 import burst_render  # noqa: E402
+import burst_words  # noqa: E402
+import engine_kokoro  # noqa: E402
 
 LIMIT_S = 60
 
@@ -387,6 +390,50 @@ class Audio(unittest.TestCase):
         for bad in ([], [0.0, float("nan")], [float("inf")]):
             with self.assertRaises(burst_audio.BadAudio):
                 burst_audio.pcm16(bad)
+
+    def test_words_of_a_text(self) -> None:
+        cases = [
+            ("Hello, old world.", "həlˈoʊ, ˈoʊld wˈɜːld.", "Hello,@0-5 old@8-11 world.@14-18"),
+            ("Out of the box", "ˈaʊt ʌvðə bˈɑːks", "Out@0-3 of@5-8 box@10-13"),  # two words that are said as one
+            ("Since 1994, yes", "sˈɪns nˈaɪntiːn nˈaɪndi fˈoːɹ, jˈɛs", "Since@0-4 1994,@6-29 yes@31-34"),
+            ("Go – now!", "ɡˈoʊ nˈaʊ!", "Go@0-3 now!@5-8"),
+            ("… ,", "ɡˈoʊ", ""),
+            ("Go", "", ""),
+        ]
+        for text, phonemes, want in cases:
+            symbols = [burst_words.Symbol(c, i, i + 1) for i, c in enumerate(phonemes)]
+            found = burst_words.find_words(text, symbols)
+            self.assertEqual(" ".join(w.text for w in found), " ".join(w.split("@")[0] for w in want.split()), text)
+            for word, wanted in zip(found, want.split()):
+                self.assertLessEqual(abs(word.begin - int(wanted.split("@")[1].split("-")[0])), 1, f"{text}: {word}")
+
+    def test_phonemes_of_kokoro(self) -> None:
+        class Row:  # what it uses of a tensor
+            def __init__(self, *values: int) -> None:
+                self.tolist, self.numel = lambda: list(values), lambda: sum(values) * engine_kokoro.FRAME
+
+        engine = engine_kokoro.Kokoro()
+        engine.model = type("Model", (), {"vocab": {c: i for i, c in enumerate("ab ,")}})()
+        parts = ["a?b, a", "b"]  # both of the second text; the model does not know "?"
+        rows = [Row(2, 1, 3, 1, 1, 2, 1), Row(1, 4, 2)]
+        of = engine.symbols(2, [1, 1], parts, rows, rows)
+        self.assertEqual(of[0], [])
+        self.assertEqual([(s.text, s.begin // 600, s.end // 600) for s in of[1]],
+                         [("a", 2, 3), ("b", 3, 6), (",", 6, 7), (" ", 7, 8), ("a", 8, 10), (" ", 11, 11), ("b", 12, 16), (" ", 18, 18)])
+
+    def test_words_are_marked_in_the_file(self) -> None:
+        words = [burst_audio.Word("Süße", 10, 20), burst_audio.Word("abc", 30, 5)]
+        with tempfile.TemporaryDirectory() as folder:
+            written = burst_audio.write_wav(f"{folder}/a.wav", bytes(200), 8000, words)
+            with open(f"{folder}/a.wav", "rb") as f:
+                data = f.read()
+            with wave.open(f"{folder}/a.wav") as f:
+                self.assertEqual(f.getnframes(), 100)
+        self.assertEqual((written.bytes, written.sha256), (len(data), hashlib.sha256(data).hexdigest()))
+        self.assertEqual(int.from_bytes(data[4:8], "little"), len(data) - 8)
+        self.assertEqual(data[244:248], b"cue ")
+        self.assertIn(b"labl\x0b\0\0\0\1\0\0\0S\xc3\xbc\xc3\x9fe\0\0ltxt", data)
+        self.assertTrue(data.endswith(b"labl\x08\0\0\0\2\0\0\0abc\0"))
 
     def test_engine_without_stages(self) -> None:
         engine = burst_engine.Engine()
