@@ -16,6 +16,7 @@
 #include "config/secrets.h"
 #include "engine/learn.h"
 #include "runs/usage.h"
+#include "store/facts.h"
 #include "unattended/schedule.h"
 
 enum { NAME_MOST = 40, CATCH_UP_MS = 12 * 3600 * 1000 };
@@ -253,28 +254,31 @@ static int expect_cold_start(const struct cmd_context *ctx, const char *config, 
 	return 0;
 }
 
-/* Moves the times ahead as --ahead says, and writes to *note what that means. */
-static int move_ahead(const struct cmd_context *ctx, struct schedule_row *row, struct calendar *c,
-		      struct str *note, struct err *err)
+/* How many minutes ahead of each time the schedule starts, as `text` says. *cold: for "auto". */
+static int find_minutes_ahead(struct cmd_context *ctx, const char *config, const char *text,
+			      struct cold *cold, int *minutes, struct err *err)
 {
-	CLEANUP(str_free) struct str rule = STR_INIT;
-	const char *text = opt_text(ctx, "ahead");
-	struct cold cold;
 	int64_t ms = 0;
-	char ahead[24], median[24], slow[24];
 
-	if (!text)
-		return 0;
 	if (!strcmp(text, "auto")) {
-		if (expect_cold_start(ctx, row->config, &cold, err) < 0)
+		if (expect_cold_start(ctx, config, cold, err) < 0)
 			return -1;
-		ms = (int64_t)(cold_p90_s(&cold) * 1000);
+		ms = (int64_t)(cold_p90_s(cold) * 1000);
 	} else if (opt_duration(ctx, "ahead", &ms, err) < 0) {
 		return -1;
 	}
-	int minutes = (int)MIN((ms + 59999) / 60000, DAY_MS / 60000);
-	if (minutes >= DAY_MS / 60000)
-		return err_set(err, ERR_USAGE, "--ahead %s: must be less than a day", text);
+	*minutes = (int)MIN((ms + 59999) / 60000, DAY_MS / 60000);
+	return *minutes < DAY_MS / 60000
+		       ? 0
+		       : err_set(err, ERR_USAGE, "--ahead %s: must be less than a day", text);
+}
+
+/* Moves *c and row->rule. text: of --ahead, for errors. */
+static int move_rule(struct schedule_row *row, struct calendar *c, int minutes, const char *text,
+		     struct err *err)
+{
+	CLEANUP(str_free) struct str rule = STR_INIT;
+
 	if (calendar_move_ahead(c, minutes, err) < 0)
 		return err_wrap(err, "--ahead %s: %s", text, row->rule);
 	calendar_write(c, &rule);
@@ -283,16 +287,76 @@ static int move_ahead(const struct cmd_context *ctx, struct schedule_row *row, s
 			       "--ahead %s: the times have no rule of %zu letters: write the "
 			       "earlier times",
 			       text, sizeof(row->rule) - 1);
+	COPY_TEXT(row->rule, str_text(&rule));
+	return 0;
+}
+
+/* Moves the times ahead as --ahead says, and writes to *note what that means. */
+static int move_ahead(struct cmd_context *ctx, struct schedule_row *row, struct calendar *c,
+		      struct str *note, struct err *err)
+{
+	const char *text = opt_text(ctx, "ahead");
+	struct cold cold;
+	char ahead[24], median[24], slow[24], times[sizeof(row->rule)];
+	int minutes;
+
+	if (!text)
+		return 0;
+	COPY_TEXT(times, row->rule);
+	if (find_minutes_ahead(ctx, row->config, text, &cold, &minutes, err) < 0 ||
+	    move_rule(row, c, minutes, text, err) < 0)
+		return -1;
 	str_addf(note, "starts %s before each time of \"%s\"",
-		 duration_show(ahead, sizeof(ahead), minutes * INT64_C(60000)), row->rule);
+		 duration_show(ahead, sizeof(ahead), minutes * INT64_C(60000)), times);
 	if (!strcmp(text, "auto"))
-		str_addf(note, ": a pod works %s after its create, one in ten later than %s (%s)",
+		str_addf(note,
+			 ": a pod works %s after its create, one in ten later than %s (%s); each "
+			 "start looks again",
 			 duration_show(median, sizeof(median), (int64_t)(cold_p50_s(&cold) * 1000)),
-			 duration_show(slow, sizeof(slow), ms),
+			 duration_show(slow, sizeof(slow), (int64_t)(cold_p90_s(&cold) * 1000)),
 			 plan_source_name(cold_source(&cold)));
 	str_add(note, ". It costs nothing more, since no pod waits: work begins when the first pod "
 		      "is up, on the files as they are at the start\n");
-	COPY_TEXT(row->rule, str_text(&rule));
+	return 0;
+}
+
+/* Notes the times of a schedule that follows its cold starts; "": it does not. */
+static int note_times(struct cmd_context *ctx, const char *name, const char *times, struct err *err)
+{
+	return fact_put(ctx->store, FACT_AHEAD, name, NULL, times, err);
+}
+
+/* Moves the timer of a schedule with --ahead auto by what runs have shown since. *row: as it is in
+ * the ledger, after its time was submitted. */
+static int renew_ahead(struct cmd_context *ctx, const struct schedule_row *row, struct err *err)
+{
+	CLEANUP(str_free) struct str note = STR_INIT;
+	struct schedule_row moved = *row;
+	struct calendar times, c;
+	struct cold cold;
+	int minutes;
+
+	if (!fact_get(ctx->store, FACT_AHEAD, row->name, NULL, moved.rule, sizeof(moved.rule)) ||
+	    !moved.rule[0])
+		return 0;
+	if (calendar_parse(moved.rule, &times, err) < 0 ||
+	    find_minutes_ahead(ctx, row->config, "auto", &cold, &minutes, err) < 0)
+		return -1;
+	c = times;
+	if (move_rule(&moved, &c, minutes, "auto", err) < 0)
+		return -1;
+	if (!strcmp(moved.rule, row->rule))
+		return 0;
+	/* a start that moves behind the one that was submitted is for the same time */
+	if (row->due_ms)
+		moved.due_ms = MAX(row->due_ms,
+				   calendar_next(&times, row->due_ms) - minutes * INT64_C(60000));
+	if (install_or_replace(ctx, &moved, &note, err) < 0)
+		return -1;
+	log_line(LOG_NOTE,
+		 "schedule %s: starts at \"%s\" from now on, by the cold starts of its "
+		 "last runs",
+		 row->name, moved.rule);
 	return 0;
 }
 
@@ -301,7 +365,7 @@ static int add_schedule(struct cmd_context *ctx, struct err *err)
 	CLEANUP(str_free) struct str note = STR_INIT;
 	struct schedule_row row = {.made_ms = clock_wall_ms(), .catch_up_ms = CATCH_UP_MS};
 	struct calendar c;
-	char at[64];
+	char at[64], times[sizeof(row.rule)];
 
 	COPY_TEXT(row.name, ctx->args[1]);
 	if (check_name(ctx->args[1], err) < 0 || read_rule(ctx, &row, &c, err) < 0 ||
@@ -312,10 +376,13 @@ static int add_schedule(struct cmd_context *ctx, struct err *err)
 	    check_keys(ctx, err) < 0)
 		return -1;
 	COPY_TEXT(row.config, config_path(ctx->config));
+	COPY_TEXT(times, row.rule);
 	if (move_ahead(ctx, &row, &c, &note, err) < 0)
 		return -1;
 	int replaced = install_or_replace(ctx, &row, &note, err);
-	if (replaced < 0)
+	const char *ahead = opt_text(ctx, "ahead");
+	bool follows = ahead && !strcmp(ahead, "auto");
+	if (replaced < 0 || note_times(ctx, row.name, follows ? times : "", err) < 0)
 		return -1;
 	if (ctx->quiet)
 		return 0;
@@ -331,7 +398,8 @@ static int add_schedule(struct cmd_context *ctx, struct err *err)
 static int remove_schedule(struct cmd_context *ctx, const struct schedule_row *row, struct err *err)
 {
 	if (schedule_uninstall(ctx->state_dir, row, err) < 0 ||
-	    store_remove_schedule(ctx->store, row->name, err) < 0)
+	    store_remove_schedule(ctx->store, row->name, err) < 0 ||
+	    note_times(ctx, row->name, "", err) < 0)
 		return -1;
 	if (!ctx->quiet)
 		output_line(stderr, "schedule %s: removed; active runs continue", row->name);
@@ -486,6 +554,10 @@ static int submit_and_run(struct cmd_context *ctx, const char *name, struct err 
 	if (schedule_submit(ctx->store, name, by_hand, clock_wall_ms(), err) < 0 ||
 	    store_schedule(ctx->store, name, &row, err) < 0)
 		return -1;
+	if (renew_ahead(ctx, &row, err) < 0) {
+		log_line(LOG_WARN, "schedule %s: it keeps its start: %s", name, err->msg);
+		err_clear(err);
+	}
 	replace_environment(row.environment);
 	queue_wake_others(ctx, row.config);
 	if (queue_needs_runner(ctx, row.config))
@@ -532,8 +604,7 @@ static const struct opt opts[] = {
 	{0, "config", "FILE", "add: the project's file or folder (default: this folder)"},
 	{0, "ahead", "auto|TIME",
 	 "add: start this long before each time, so that pods work by then; auto: the cold start "
-	 "of "
-	 "nine pods in ten"},
+	 "of nine pods in ten, looked up again at each start"},
 	{0, "catch-up", "TIME",
 	 "add: run the last missed time if it is no older than this (default 12h; 0: never)"},
 	{0, "backend", "systemd|crontab",

@@ -21,6 +21,7 @@ static const struct {
 	[FACT_ENDED] = {"ended", 1},
 	[FACT_QUEUE] = {"queue", 1},
 	[FACT_QUEUE_POD] = {"queue-pod", 1},
+	[FACT_AHEAD] = {"ahead", 1},
 	[FACT_TRAVEL] = {"travel", 1, 24},
 	[FACT_SAVES] = {"saves", 1, 40},
 	[FACT_SWITCH] = {"switch", 1, 0, '.'},

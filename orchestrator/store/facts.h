@@ -20,6 +20,7 @@ enum fact {
 	FACT_ENDED,     /* job: how it ended the last time */
 	FACT_QUEUE,     /* job: until when its queue waits, and why */
 	FACT_QUEUE_POD, /* job: until when its queue waits for pods of others, and for which */
+	FACT_AHEAD,     /* schedule: its times, if it starts ahead of them by the cold start */
 	FACT_TRAVEL,    /* job: "1": it was told which files travel to pods */
 	FACT_SAVES,     /* what its speed depends on: ms that a checkpoint took the last time */
 	/* of a provider or an account */

@@ -94,7 +94,28 @@ t_started_ahead_of_a_cold_start() {
 	is "$STATUS" 0 "after a run ($(tail -n 1 err.txt))"
 	has tab "59 1 * * * "
 	has err.txt 'starts 1m00s before each time of "daily 02:00": a pod works '
+	has err.txt 'each start looks again'
 	is "$("$BURST" schedule ls --json | jq -r '.schedules[0] | .when, .next_at[11:19]' | xargs)" "59 1 * * * 01:59:00" "the rule"
+	ledger "update pod set create_ms = create_ms - 600000" || complain "the ledger"
+	burst schedule run nightly # pods took ten minutes longer
+	is "$STATUS" 0 "schedule run ($(tail -n 1 err.txt))"
+	grep -qE '^[1-4][0-9] 1 ' tab || complain "the timer does not follow: $(cat tab)"
+	is "$(grep -c ' 1 [*] [*] [*] ' tab)" 1 "lines of its time"
+	grep -qE 'schedule nightly: starts at "[1-4][0-9] 1 [*] [*] [*]" from now on' err.txt || complain "no word: $(cat err.txt)"
+	# back to a minute: the start that moves behind the one that was submitted is for the same time
+	local minute at
+	minute=$(awk '/ 1 [*] [*] [*] / { print $1 }' tab)
+	at=$(date -d "01:$minute" +%s)
+	[ "$at" -lt "$(date +%s)" ] || at=$(date -d "yesterday 01:$minute" +%s)
+	ledger "update pod set create_ms = create_ms + 600000" || complain "the ledger"
+	ledger "update schedule set due_ms = ${at}000" || complain "the ledger"
+	burst schedule run nightly --due
+	is "$STATUS" 0 "schedule run --due ($(tail -n 1 err.txt))"
+	has tab "59 1 * * * "
+	is "$(ledger "select (due_ms / 1000 - $at) / 60 from schedule")" $((59 - 10#$minute)) "minutes to the start that counts as submitted"
+	burst schedule add nightly daily 02:00 --backend crontab --ahead 20m
+	burst schedule run nightly
+	has tab "40 1 * * * "
 }
 
 t_units_are_valid() {

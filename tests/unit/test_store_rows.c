@@ -350,6 +350,7 @@ static void facts_keep_their_names(void **state)
 		{FACT_ENDED, "abc", NULL, "ended:abc"},
 		{FACT_QUEUE, "abc", NULL, "queue:abc"},
 		{FACT_QUEUE_POD, "abc", NULL, "queue-pod:abc"},
+		{FACT_AHEAD, "nightly", NULL, "ahead:nightly"},
 		{FACT_TRAVEL, HASH, NULL, "travel:0123456789abcdef01234567"},
 		{FACT_SAVES, HASH, NULL, "saves:0123456789abcdef0123456789abcdef01234567"},
 		{FACT_SWITCH, "runpod", NULL, "switch.runpod"},
