@@ -127,4 +127,27 @@ t_a_request_waits_for_the_pod_of_a_run() {
 	no_gap
 }
 
+# Two queues that both wait have one plan: the later one waits for the pods of the other. A price that moves is in the next plan.
+t_two_queues_that_wait_have_one_plan() {
+	allow_volumes v
+	REHEARSE='boot_delay = "20s";'
+	rehearse
+	slow_guessed_in one 4
+	slow_guessed_in two 4
+	burst submit one --quiet 0 --by 2h
+	burst submit two --quiet 0 --by 3h
+	wait_for 40 "the first to wait for work" waits_in one "of work so far"
+	wait_for 100 "the second to wait for the pods of the first" waits_in two "it shares the pods of the job in one"
+	is "$(ledger "select count(*) from run")" 0 "runs"
+	burst queue plan --json
+	is "$(json '[(.groups | length), (.groups[0].jobs | length)] | tostring')" "[1,2]" "one group of two"
+	local before
+	before=$(json .score.cost_usd)
+	sed -i 's/price_per_hour = [0-9.]*/price_per_hour = 1.38/' one/burst.cfg two/burst.cfg
+	burst queue plan --json
+	is "$(json ".score.cost_usd / $before * 100 | round")" 200 "cost at twice the price, in hundredths"
+	burst queue rm --all
+	wait_for 20 "the clients to end" no_runner
+}
+
 run_tests "$@"
