@@ -170,7 +170,7 @@ $(BUILD)/obj/providers/slurm/script.o: providers/slurm/login.sh providers/slurm/
 $(BUILD)/obj/providers/ssh/host.o: build/kit/burst-host build/kit/burst-host-$(HOST_OTHER) build/kit/host_program.h
 $(BUILD)/obj/cmd/completion.o: $(wildcard cmd/line/completion.*sh)
 $(BUILD)/obj/cmd/report.o: cmd/show/page.html
-$(BUILD)/obj/jobs/tts/environment.o $(BUILD)/obj/jobs/tts/markdown.o: $(wildcard jobs/tts/*.sh jobs/tts/*.txt)
+$(BUILD)/obj/jobs/tts/environment.o: $(wildcard jobs/tts/*.sh)
 $(BUILD)/obj/jobs/workers/python.o: $(KIT) build/kit/kit_sizes.h $(wildcard jobs/workers/*.py jobs/workers/lock/*.txt)
 $(BUILD)/obj/jobs/agent/kit.o $(BUILD)/obj/jobs/workers/python.o $(BUILD)/obj/providers/ssh/host.o: ALL_CFLAGS += -Ibuild/kit
 

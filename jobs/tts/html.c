@@ -82,6 +82,10 @@ static const struct {
 	{ELEMENT_INLINE,
 	 " abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark output q "
 	 "ruby rb s samp small span strike strong sub time tt u var wbr "},
+	{ELEMENT_BLOCK, " address article aside blockquote body caption center col colgroup dd "
+			"details div dt fieldset "
+			"figcaption figure footer form header html legend li main p section "
+			"summary tbody tfoot thead "},
 	{ELEMENT_LINK, " a "},
 	{ELEMENT_RAISED, " sup "},
 	{ELEMENT_BREAK, " br "},
@@ -111,12 +115,23 @@ static bool is_among(const char *words, const char *name)
 	return false;
 }
 
-static enum element element_of_name(const char *name)
+/* Returns false for an unknown name. */
+static bool find_element(const char *name, enum element *out)
 {
 	for (size_t i = 0; i < ARRAY_LEN(elements); i++)
-		if (is_among(elements[i].names, name))
-			return elements[i].element;
-	return ELEMENT_BLOCK;
+		if (is_among(elements[i].names, name)) {
+			*out = elements[i].element;
+			return true;
+		}
+	return false;
+}
+
+static enum element element_of_name(const char *name)
+{
+	enum element element = ELEMENT_BLOCK;
+
+	(void)find_element(name, &element);
+	return element;
 }
 
 /* ---- types ----
@@ -185,7 +200,8 @@ struct reader {
 	htmlParserCtxtPtr parser;
 	struct script *script;
 	const struct html_document *document;
-	json_t *marks; /* id -> index, of the chapters that have not begun */
+	struct str *piece; /* gets the text of a piece; NULL: it is a document, which has items */
+	json_t *marks;     /* id -> index, of the chapters that have not begun */
 
 	struct str text; /* of the current item */
 	size_t began;    /* line of the item; 0: it has no text yet */
@@ -249,11 +265,17 @@ static void flush_item(struct reader *r)
 				   .listed = r->lists || r->in_row,
 				   .border = r->list_began ? BORDER_LINE : BORDER_PARAGRAPH};
 
-	split_normalise(&text, str_text(&r->text), r->text.len);
-	str_reset(&r->text);
 	r->began = 0;
 	r->pending_comma = false;
 	r->link.open = false;
+	if (r->piece) {
+		str_addn(r->piece, str_text(&r->text), r->text.len);
+		str_addc(r->piece, '\n');
+		str_reset(&r->text);
+		return;
+	}
+	split_normalise(&text, str_text(&r->text), r->text.len);
+	str_reset(&r->text);
 	if (!split_has_words(str_text(&text))) {
 		if (text.len && pause_is_scene_break(str_text(&text)))
 			script_border(r->script, BORDER_SCENE);
@@ -285,7 +307,8 @@ static void add_text(struct reader *r, const char *text, size_t len)
 		str_add(&r->text, ", ");
 	}
 	r->pending_comma = false;
-	str_addn(&r->text, text, len);
+	for (size_t i = 0; i < len; i++) /* a newline separates the blocks of a piece */
+		str_addc(&r->text, isspace((unsigned char)text[i]) ? ' ' : text[i]);
 }
 
 /* Begins the chapter whose mark is at this id. */
@@ -362,7 +385,8 @@ static void begin_spoken(struct reader *r, enum element element, const xmlChar *
 	case ELEMENT_CELL: r->pending_comma = r->text.len > 0; break;
 	case ELEMENT_RULE:
 		flush_item(r);
-		script_border(r->script, BORDER_SCENE);
+		if (!r->piece)
+			script_border(r->script, BORDER_SCENE);
 		break;
 	case ELEMENT_LINK:
 		href = attribute_of(attributes, "href");
@@ -515,6 +539,29 @@ static void take_metadata(struct reader *r)
 		r->script->book.title = str_detach(&title);
 }
 
+/* Parses the document of the reader and frees what that takes. */
+static void parse(struct reader *r, const char *charset)
+{
+	const struct html_document *d = r->document;
+
+	r->parser = r->xml->htmlNewParserCtxt();
+	*r->parser->sax = (xmlSAXHandler){.startElement = on_start,
+					  .endElement = on_end,
+					  .characters = on_text,
+					  .ignorableWhitespace = on_text};
+	r->parser->userData = r;
+	r->xml->htmlCtxtReadMemory(r->parser, d->bytes, (int)d->len, NULL, charset,
+				   HTML_PARSE_RECOVER | HTML_PARSE_NOERROR | HTML_PARSE_NOWARNING |
+					   HTML_PARSE_NONET | HTML_PARSE_NOIMPLIED);
+	flush_item(r);
+	r->xml->htmlFreeParserCtxt(r->parser);
+	if (d->is_whole)
+		take_metadata(r);
+	json_decref(r->marks);
+	str_free(&r->text);
+	str_free(&r->title);
+}
+
 void html_read_document(struct script *s, const struct html_document *document)
 {
 	struct reader r = {.script = s, .document = document};
@@ -524,24 +571,127 @@ void html_read_document(struct script *s, const struct html_document *document)
 		script_complain(s, document->source, 0, "%s", why.msg);
 		return;
 	}
-	r.parser = r.xml->htmlNewParserCtxt();
-	*r.parser->sax = (xmlSAXHandler){.startElement = on_start,
-					 .endElement = on_end,
-					 .characters = on_text,
-					 .ignorableWhitespace = on_text};
-	r.parser->userData = &r;
 	begin_marks(&r);
-	r.xml->htmlCtxtReadMemory(r.parser, document->bytes, (int)document->len, NULL,
-				  charset_of(document),
-				  HTML_PARSE_RECOVER | HTML_PARSE_NOERROR | HTML_PARSE_NOWARNING |
-					  HTML_PARSE_NONET | HTML_PARSE_NOIMPLIED);
-	flush_item(&r);
-	r.xml->htmlFreeParserCtxt(r.parser);
-	json_decref(r.marks);
-	if (document->is_whole)
-		take_metadata(&r);
-	str_free(&r.text);
-	str_free(&r.title);
+	parse(&r, charset_of(document));
+}
+
+/* ---- pieces ---- */
+
+/* Copies HTML so that a pause, which may be written as a tag, stays text. */
+static void keep_pauses(struct str *to, const char *html)
+{
+	double seconds;
+
+	for (const char *p = html; *p; p++)
+		if (*p == '<' && pause_tag(p, &seconds))
+			str_add(to, "&lt;");
+		else
+			str_addc(to, *p);
+}
+
+void html_read_piece(struct script *s, const char *source, const char *html, struct str *to)
+{
+	CLEANUP(str_free) struct str kept = STR_INIT;
+	struct html_document document = {.source = source};
+	struct reader r = {.script = s, .document = &document, .piece = to};
+	struct err why = {0};
+
+	str_add(&kept, "<div>"); /* else libxml2 begins a paragraph at each text */
+	keep_pauses(&kept, html);
+	document.bytes = str_text(&kept);
+	document.len = kept.len;
+	if (xml_library_load(&r.xml, &why) < 0)
+		script_complain(s, source, 0, "%s", why.msg);
+	else
+		parse(&r, "UTF-8");
+}
+
+/* ---- HTML in other texts ---- */
+
+/* The length of a tag of HTML at p, with a known name and no attributes but name="value"; 0: what
+ * stands there is text, such as "a < b" or "<name>". */
+static size_t tag_length(const char *p)
+{
+	const char *from = p + 1 + (p[1] == '/'), *end = strpbrk(from, "<>");
+	enum element element;
+	char name[16] = "";
+	size_t len = 0;
+
+	while (len + 1 < sizeof(name) && isalnum((unsigned char)from[len])) {
+		name[len] = from[len];
+		len++;
+	}
+	if (!len || !end || *end != '>' || !find_element(name, &element))
+		return 0;
+	const char *rest = from + len + strspn(from + len, " \t\n\r/");
+	if (rest == from + len && rest != end)
+		return 0;
+	return rest == end || memchr(rest, '=', (size_t)(end - rest)) ? (size_t)(end + 1 - p) : 0;
+}
+
+/* The length of a character's name at p, as "&amp;" or "&#39;"; 0: there is none. */
+static size_t entity_length(const struct xml_library *xml, const char *p)
+{
+	char name[32] = "";
+	size_t len = 1 + strcspn(p + 1, ";& <\n");
+
+	if (p[len] != ';' || len < 3 || len >= sizeof(name))
+		return 0;
+	memcpy(name, p + 1, len - 1);
+	if (name[0] == '#')
+		return isdigit((unsigned char)p[2]) || p[2] == 'x' || p[2] == 'X' ? len + 1 : 0;
+	return xml->htmlEntityLookup((const xmlChar *)name) ? len + 1 : 0;
+}
+
+/* Copies the text with what is no HTML escaped. Counts tags and names of characters. Returns
+ * whether there are any. */
+static bool escape_text(const struct xml_library *xml, struct script_silent *silent,
+			const char *text, struct str *to)
+{
+	size_t tags = 0, entities = 0;
+
+	for (const char *p = text; *p;) {
+		size_t tag = *p == '<' ? tag_length(p) : 0;
+		size_t entity = *p == '&' ? entity_length(xml, p) : 0;
+		tags += tag > 0;
+		entities += entity > 0;
+		if (tag || entity) {
+			str_addn(to, p, tag + entity);
+			p += tag + entity;
+			continue;
+		}
+		str_add(to, *p == '<' ? "&lt;" : *p == '&' ? "&amp;" : (char[]){*p, '\0'});
+		p++;
+	}
+	silent->tags += tags;
+	silent->entities += entities;
+	return tags || entities;
+}
+
+void script_add_marked(struct script *s, struct script_item *item, const char *raw, size_t len)
+{
+	CLEANUP(str_free) struct str html = STR_INIT;
+	CLEANUP(str_free) struct str text = STR_INIT;
+	CLEANUP(free_text) char *copy = NULL;
+	const struct xml_library *xml;
+	struct err why = {0};
+
+	if ((!memchr(raw, '<', len) && !memchr(raw, '&', len)) || memchr(raw, '\0', len) ||
+	    !utf8_valid(raw, len)) {
+		script_add(s, item, raw, len);
+		return;
+	}
+	copy = xstrndup(raw, len);
+	if (xml_library_load(&xml, &why) < 0) {
+		script_complain(s, item->source, item->line, "%s", why.msg);
+		return;
+	}
+	if (!escape_text(xml, &s->silent, copy, &html)) {
+		script_add(s, item, raw, len);
+		return;
+	}
+	html_read_piece(s, item->source, str_text(&html), &text);
+	script_add(s, item, str_text(&text), text.len);
 }
 
 void input_read_html(struct script *s, const char *source, const char *bytes, size_t len)

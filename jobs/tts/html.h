@@ -25,5 +25,8 @@ struct html_document {
 /* Adds the items of a document to the script; counts in the script what is not spoken. Complains if
  * the document cannot be read. */
 void html_read_document(struct script *s, const struct html_document *document);
+/* Appends the spoken text of a piece of HTML, which is valid UTF-8, with a newline behind each
+ * block. Counts in the script what is left out. source: the script's own copy of its name. */
+void html_read_piece(struct script *s, const char *source, const char *html, struct str *to);
 
 #endif

@@ -8,7 +8,7 @@
 #include <strings.h>
 
 #include "base/guard.h"
-#include "base/incbin.h"
+#include "html.h"
 
 /* ---- markdown prepare ----
  * Rewrites Markdown so that md4c reads it as GitHub does: footnotes, and tables directly below a
@@ -152,162 +152,6 @@ static void markdown_prepare(struct str *to, char *text)
 	str_addf(to, "\n\n%c\n", END_MARK);
 }
 
-/* ---- markup ----
- * Extracts the spoken text of a piece of HTML: no tags, comments, scripts or code. */
-
-#define ENTITY_MAX_BYTES 32
-
-INCBIN(tts_entities, "jobs/tts/entities.txt");
-
-/* Adds a character. An invalid number becomes the replacement character. */
-static void add_code_point(struct str *to, unsigned long c)
-{
-	bool valid = c > 0 && c <= 0x10ffff && !(c >= 0xd800 && c < 0xe000);
-
-	str_add_utf8(to, valid ? (uint32_t)c : 0xfffd);
-}
-
-/* Adds the character named by "&auml;", "&#228;" or "&#xe4;", or the bytes themselves if HTML 4 has
- * no such character. len: of the whole reference. */
-static void markup_add_entity(struct str *to, const char *entity, size_t len)
-{
-	char name[ENTITY_MAX_BYTES];
-
-	if (len < 3 || len - 2 >= sizeof(name)) {
-		str_addn(to, entity, len);
-		return;
-	}
-	memcpy(name, entity + 1, len - 2);
-	name[len - 2] = '\0';
-	if (name[0] == '#') {
-		bool hex = name[1] == 'x' || name[1] == 'X';
-		add_code_point(to, strtoul(name + 1 + hex, NULL, hex ? 16 : 10));
-		return;
-	}
-	CLEANUP(free_text) char *line = xasprintf("\n%s ", name);
-	const char *found = strstr(tts_entities, line);
-	if (found)
-		add_code_point(to, strtoul(found + strlen(line), NULL, 10));
-	else
-		str_addn(to, entity, len);
-}
-
-/* The length of the character reference at p; 0: there is none. */
-static size_t entity_length(const char *p, const char *end)
-{
-	size_t n = 1;
-
-	if (p + n < end && p[n] == '#')
-		n++;
-	while (p + n < end && n < ENTITY_MAX_BYTES && isalnum((unsigned char)p[n]))
-		n++;
-	return n > 1 && p + n < end && p[n] == ';' ? n + 1 : 0;
-}
-
-/* Returns the place behind `what`, or the end. */
-static const char *skip_past(const char *p, const char *end, const char *what)
-{
-	const char *found = memmem(p, (size_t)(end - p), what, strlen(what));
-
-	return found ? found + strlen(what) : end;
-}
-
-/* Returns the '>' that ends a tag, but not one in an attribute's quotes; the end if there is none.
- */
-static const char *end_of_tag(const char *p, const char *end)
-{
-	char quote = 0;
-
-	for (; p < end; p++) {
-		if (quote)
-			quote = *p == quote ? 0 : quote;
-		else if (*p == '"' || *p == '\'')
-			quote = *p;
-		else if (*p == '>')
-			return p;
-	}
-	return end;
-}
-
-static bool is_among(const char *name, const char *const *list)
-{
-	for (; *list; list++)
-		if (!strcasecmp(name, *list))
-			return true;
-	return false;
-}
-
-/* Skips the content of the element `name`. Returns the place of its end tag, or the end. */
-static const char *skip_element(const char *p, const char *end, const char *name)
-{
-	size_t len = strlen(name);
-
-	for (; (p = memchr(p, '<', (size_t)(end - p))); p++)
-		if ((size_t)(end - p) > len + 2 && p[1] == '/' && !strncasecmp(p + 2, name, len))
-			return p;
-	return end;
-}
-
-/* Reads the tag whose '<' is at p: adds a blank or a newline if it separates text, counts images
- * and code, skips content that is not spoken. Returns where the text continues. */
-static const char *read_tag(struct str *to, const char *p, const char *end,
-			    struct script_silent *silent)
-{
-	static const char *const within_text[] = {
-		"a",      "abbr", "acronym", "b",    "bdi",  "bdo",  "big",   "cite", "code",
-		"data",   "del",  "dfn",     "em",   "font", "i",    "img",   "ins",  "kbd",
-		"label",  "mark", "q",       "ruby", "s",    "samp", "small", "span", "strike",
-		"strong", "sub",  "sup",     "time", "tt",   "u",    "var",   "wbr",  NULL};
-	static const char *const unspoken[] = {"head", "pre",      "script",   "style",
-					       "svg",  "template", "textarea", NULL};
-	char name[16] = "";
-	bool closes = p[1] == '/';
-	const char *from = p + 1 + closes;
-
-	for (size_t i = 0; i + 1 < sizeof(name) && from + i < end; i++) {
-		if (!isalnum((unsigned char)from[i]))
-			break;
-		name[i] = from[i];
-	}
-	const char *stop = end_of_tag(from, end), *behind = stop < end ? stop + 1 : end;
-	double seconds;
-	if (pause_tag(p, &seconds)) { /* script_add() reads it */
-		str_addn(to, p, (size_t)(behind - p));
-		return behind;
-	}
-	p = behind;
-	if (!is_among(name, within_text))
-		str_addc(to, strcasecmp(name, "br") ? '\n' : ' ');
-	if (closes)
-		return p;
-	silent->images += !strcasecmp(name, "img");
-	silent->code_blocks += !strcasecmp(name, "pre");
-	return is_among(name, unspoken) ? skip_element(p, end, name) : p;
-}
-
-/* Appends the spoken text of HTML. White space becomes blanks; a newline separates blocks. Counts
- * in `silent` what is left out. */
-static void markup_text(struct str *to, const char *html, size_t len, struct script_silent *silent)
-{
-	for (const char *p = html, *end = html + len; p < end;) {
-		char next = p + 1 < end ? p[1] : 0;
-		size_t entity = *p == '&' ? entity_length(p, end) : 0;
-		if (entity) {
-			markup_add_entity(to, p, entity);
-			p += entity;
-		} else if (*p == '<' && end - p >= 4 && !memcmp(p, "<!--", 4)) {
-			p = skip_past(p + 4, end, "-->");
-		} else if (*p == '<' && (next == '!' || next == '?')) {
-			p = skip_past(p, end, ">");
-		} else if (*p == '<' && (next == '/' || isalpha((unsigned char)next))) {
-			p = read_tag(to, p, end, silent);
-		} else {
-			str_addc(to, isspace((unsigned char)*p) ? ' ' : *p);
-			p++;
-		}
-	}
-}
-
 /* ---- markdown ----
  * Reads Markdown for a voice.
  *
@@ -326,7 +170,7 @@ struct reader {
 	size_t line;
 
 	struct str text; /* text of the current item */
-	struct str tag;  /* an HTML tag inside it that may continue */
+	bool markup;     /* the text is HTML: it has tags, entities, or what would look like them */
 	size_t began;    /* line of the item; 0: it has no text yet */
 	int chapter;
 	bool in_row, pending_comma; /* in a table row; a comma is due before the next cell */
@@ -448,19 +292,41 @@ static void add_speech(struct reader *r, const char *bytes, size_t len, enum par
 	add_item(r, bytes, (size_t)(end - bytes), line, part);
 }
 
-/* Adds a tag that md4c delivered in several texts. */
-static void flush_tag(struct reader *r)
+static void add_escaped(struct str *to, const char *p, size_t len)
 {
-	if (!r->tag.len)
+	for (const char *end = p + len; p < end; p++)
+		str_add(to, *p == '<' ? "&lt;" : *p == '&' ? "&amp;" : (char[]){*p, '\0'});
+}
+
+/* From now on the text of the item is HTML: what was added before is escaped. */
+static void make_html(struct reader *r)
+{
+	struct str plain = r->text;
+
+	if (r->markup)
 		return;
-	markup_text(&r->text, str_text(&r->tag), r->tag.len, &r->script->silent);
-	str_reset(&r->tag);
+	r->text = STR_INIT;
+	add_escaped(&r->text, str_text(&plain), plain.len);
+	str_free(&plain);
+	r->markup = true;
+}
+
+/* Replaces the HTML of the item by its text. */
+static void text_of_html(struct reader *r)
+{
+	struct str html = r->text;
+
+	r->text = STR_INIT;
+	html_read_piece(r->script, r->source, str_text(&html), &r->text);
+	str_free(&html);
 }
 
 /* Ends the current item and adds it. */
 static void flush_item(struct reader *r, enum part part)
 {
-	flush_tag(r);
+	if (r->markup)
+		text_of_html(r);
+	r->markup = false;
 	add_speech(r, str_text(&r->text), r->text.len, part);
 	str_reset(&r->text);
 	r->began = 0;
@@ -474,7 +340,7 @@ static void flush_html(struct reader *r)
 	const char *line;
 	size_t len;
 
-	markup_text(&text, str_text(&r->text), r->text.len, &r->script->silent);
+	html_read_piece(r->script, r->source, str_text(&r->text), &text);
 	for (const char *at = str_text(&text), *end = at + text.len;
 	     next_line(&at, end, &line, &len);)
 		add_item(r, line, len, r->block_line, PART_TEXT);
@@ -498,7 +364,10 @@ static void add_text(struct reader *r, const char *p, size_t len)
 	if (!len)
 		return;
 	begin_text(r, p);
-	str_addn(&r->text, p, len);
+	if (r->markup)
+		add_escaped(&r->text, p, len);
+	else
+		str_addn(&r->text, p, len);
 }
 
 /* Adds text without references to footnotes, and without a footnote's text. */
@@ -559,17 +428,19 @@ static int on_text(MD_TEXTTYPE type, const MD_CHAR *p, MD_SIZE len, void *ctx)
 	}
 	if (r->images || (r->note == NOTE_TEXT && type != MD_TEXT_NORMAL))
 		return 0;
-	if (type != MD_TEXT_HTML)
-		flush_tag(r);
 	switch (type) {
 	case MD_TEXT_NORMAL: add_plain(r, p, len); break;
 	case MD_TEXT_LATEXMATH:
 	case MD_TEXT_CODE: add_code(r, p, len); break;
 	case MD_TEXT_ENTITY:
 		begin_text(r, p);
-		markup_add_entity(&r->text, p, len);
+		make_html(r);
+		str_addn(&r->text, p, len);
 		break;
-	case MD_TEXT_HTML: str_addn(&r->tag, p, len); break;
+	case MD_TEXT_HTML:
+		make_html(r);
+		str_addn(&r->text, p, len);
+		break;
 	case MD_TEXT_NULLCHAR: str_addc(&r->text, ' '); break;
 	case MD_TEXT_BR:
 	case MD_TEXT_SOFTBR: str_addc(&r->text, '\n'); break;
@@ -639,8 +510,7 @@ static int on_leave_block(MD_BLOCKTYPE type, void *detail, void *ctx)
 	(void)detail;
 	if (type == MD_BLOCK_TH || type == MD_BLOCK_TD)
 		return 0;
-	if (type == MD_BLOCK_H && !r->text.len && !r->tag.len &&
-	    r->images_before == r->script->silent.images)
+	if (type == MD_BLOCK_H && !r->text.len && r->images_before == r->script->silent.images)
 		script_border(r->script, BORDER_SCENE); /* "#" alone */
 	if (type == MD_BLOCK_HTML)
 		flush_html(r);
@@ -766,7 +636,6 @@ static void run_md4c(struct reader *r)
 	else if (parse_with_md4c(r->at, (MD_SIZE)(r->end - r->at), &parser, r) < 0)
 		script_complain(r->script, r->source, 0, "it cannot be parsed: out of memory");
 	str_free(&r->text);
-	str_free(&r->tag);
 }
 
 /* CRLF becomes LF. */

@@ -227,7 +227,7 @@ static void add_item(struct writer *w, bool heading)
 	}
 	item.chapter = (int)w->script->chapter_count - 1;
 	size_t before = w->script->count;
-	script_add(w->script, &item, str_text(&w->text), w->text.len);
+	script_add_marked(w->script, &item, str_text(&w->text), w->text.len);
 	if (w->script->count > before && !heading) {
 		w->script->plain.lines += w->border == BORDER_LINE;
 		w->script->plain.paragraphs += w->border == BORDER_PARAGRAPH;

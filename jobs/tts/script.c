@@ -549,6 +549,9 @@ void script_tell_silent(const struct script *s, struct str *to)
 	add_count(to, n->formulas, "formula", "formulas");
 	add_count(to, n->navigation, "list of links", "lists of links");
 	add_count(to, n->page_numbers, "page number", "page numbers");
+	add_count(to, n->tags, "HTML tag", "HTML tags");
+	add_count(to, n->entities, "HTML entity (its character is)",
+		  "HTML entities (their characters are)");
 	add_count(to, n->extra_pages, "page outside the reading order",
 		  "pages outside the reading order");
 	add_count(to, n->shortcodes, "shortcode", "shortcodes");

@@ -127,7 +127,8 @@ struct script {
 	} plain;
 	struct script_silent { /* parts of the script that are not spoken */
 		size_t code_blocks, images, footnotes, wordless, formulas, navigation, page_numbers,
-			extra_pages, shortcodes, block_marks, imports, emoji, comments;
+			tags, entities, extra_pages, shortcodes, block_marks, imports, emoji,
+			comments;
 	} silent;
 	struct script_book { /* what the input says of itself; NULL: nothing */
 		char *title, *author, *narrator, *language, *year, *publisher;
@@ -207,6 +208,9 @@ void script_complain(struct script *s, const char *source, size_t line, const ch
  * bytes, and checks all. Also empties the item if it refuses it, after a complaint, or if the text
  * has nothing to speak: a pause, or signs alone, are a silence before the next item. */
 void script_add(struct script *s, struct script_item *item, const char *raw, size_t len);
+/* The same for a text that may hold tags and entities of HTML, as programs export it: reads them as
+ * HTML and counts them. "a < b" and "<name>" stay. */
+void script_add_marked(struct script *s, struct script_item *item, const char *raw, size_t len);
 /* For the readers: at least this border lies before the next item. A border of a scene counts as a
  * scene break. */
 void script_border(struct script *s, enum border border);

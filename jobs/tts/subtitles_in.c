@@ -124,7 +124,7 @@ static void read_cue(struct subtitles *r, struct script_item *item)
 		return; /* music, or empty */
 	item->border = r->goes_on ? BORDER_NONE : BORDER_LINE;
 	r->goes_on = split_end(str_text(&clean), clean.len) != SPLIT_STOP;
-	script_add(r->script, item, str_text(&clean), clean.len);
+	script_add_marked(r->script, item, str_text(&clean), clean.len);
 }
 
 void input_read_subtitles(struct script *s, const char *source, const char *bytes, size_t len)

@@ -297,7 +297,7 @@ static void add_object(struct script *s, const char *source, size_t line, const 
 		   take_text_of_key(s, &item, object, "=speaker", &item.speaker) &&
 		   take_seed(s, &item, object) && take_options(s, &item, object) &&
 		   take_others(s, &item, object)) {
-		script_add(s, &item, json_string_value(text), json_string_length(text));
+		script_add_marked(s, &item, json_string_value(text), json_string_length(text));
 	}
 	free(item.id); /* script_add() has emptied the item if it took the fields */
 	free(item.voice);
@@ -593,7 +593,7 @@ static void read_piped(struct script *s, const char *source, struct reader *r, s
 		const struct str *text =
 			row->count > 2 && row->fields[2].len ? &row->fields[2] : &row->fields[1];
 		item.id = xstrdup(str_text(&row->fields[0]));
-		script_add(s, &item, str_text(text), text->len);
+		script_add_marked(s, &item, str_text(text), text->len);
 		free(item.id);
 	}
 }

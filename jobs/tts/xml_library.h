@@ -10,7 +10,7 @@
 
 /* clang-format off */
 #define XML_FUNCTIONS(X)                                                                            \
-	X(htmlCtxtReadMemory) X(htmlFreeParserCtxt) X(htmlNewParserCtxt) X(xmlCtxtReadMemory)       \
+	X(htmlCtxtReadMemory) X(htmlEntityLookup) X(htmlFreeParserCtxt) X(htmlNewParserCtxt) X(xmlCtxtReadMemory)       \
 	X(xmlFreeDoc) X(xmlFreeParserCtxt) X(xmlNewParserCtxt) X(xmlStopParser)
 /* clang-format on */
 

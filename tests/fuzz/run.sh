@@ -28,6 +28,7 @@
 #   credential files (config/toml)                                                                                   toml
 #   image progress in a pod's log (engine/pull)                                                                      pull
 #   scripts: text, JSON lines, CSV, TSV, Markdown, and their splitting (jobs/tts)                                    input
+#   books, HTML pages, subtitles, HTML in other texts (jobs/tts: epub, zip, html, subtitles_in)                      epub
 #   manifests of earlier runs, WAV files that came (jobs/manifest, jobs/tts/wav)                                     input
 #   the ledger: any rows, changed bytes (store/, engine/past, what shows them in cmd/)                               ledger
 set -u
@@ -86,6 +87,20 @@ seeds_config() {
 		'job = { type = "tts"; name = "n"; engine = "espeak"; input = "a.txt"; voice = "en"; check = { tries = 2; silence = 1.5; }; join = { gap = 1; loudness = -18.5; }; };' \
 		'providers = { runpod = { cloud = "ANY"; datacenters = ["EU-RO-1"]; bid = 0.3; api_url = "https://x"; }; modal = { app = "b"; gpu_prices = ["L40S=1"]; }; };' | seed config
 	printf '%s\n' 'job = { type = "command"; run = "make"; outputs = ["*.o"]; env = ["A=1"]; hang = "3m"; };' | seed config
+}
+seeds_epub() {
+	local package='<package><metadata><title>T &amp; U</title><creator>A</creator><date>1897-05-26</date><meta name="cover" content="p"/></metadata><manifest><item id="n" href="nav.xhtml" properties="nav" media-type="application/xhtml+xml"/><item id="t" href="toc.ncx" media-type="application/x-dtbncx+xml"/><item id="a" href="x/../a.xhtml" media-type="application/xhtml+xml"/><item id="p" href="c.png" media-type="image/png"/></manifest><spine><itemref idref="a"/><itemref idref="n" linear="no"/></spine></package>'
+	local nav='<html><nav epub:type="toc"><ol><li><a href="a.xhtml">One</a></li><li><a href="a.xhtml#b%20">Two&#160;</a></li></ol></nav></html>'
+	local ncx='<!DOCTYPE ncx [<!ENTITY a "b">]><ncx><navMap><navPoint><navLabel><text>N&a;</text></navLabel><content src="a.xhtml#b"/></navPoint></navMap></ncx>'
+	local page='<html><head><title>t</title></head><body><h1>One</h1><p>Text<sup><a href="#n">1</a></sup> &eacute;<br/><span epub:type="pagebreak"/></p><ul><li>a<li>b</ul><table><tr><td>c<td>d</table><hr><pre>x</pre><a id="b "/>End.<aside class="footnote">n</aside><div class="endnotes"><li>m</div></body></html>'
+	local drm='<encryption><EncryptedData><EncryptionMethod Algorithm="http://www.idpf.org/2008/embedding"/></EncryptedData></encryption>'
+	printf '\377\377%s\377%s\377\377%s\377\211PNG....' "$package" "$nav" "$page" | seed epub 1
+	printf '\377%s\377%s\377\377%s\377%s' "$drm" "$package" "$ncx" "$page" | seed epub 1
+	python3 tests/e2e/epub.py "$out/seeds/epub.tmp" && seed epub 0 <"$out/seeds/epub.tmp"
+	rm -f "$out/seeds/epub.tmp"
+	printf '%s' "$page" | seed epub 2
+	printf '1\n00:00:01,000 --> 00:00:02,500\n<i>Hello</i> &amp;\n\nWEBVTT\n\nNOTE x\n\n00:03.5 --> 00:04.0 align:start\n<v R>there {\\an8}.\n' | seed epub 3
+	printf 'Tom &amp; <b>J</b>&#39;s a < b <br/> <break time="1s"/> <name> &foo;' | seed epub 4
 }
 seeds_grpc() {
 	local policy='\x08\x08\x12\x04slow\x1a\x33\x0a\x2atype.modal.com/modal.client.RPCRetryPolicy\x12\x05\x0d\0\0\0\x3f'

@@ -267,6 +267,36 @@ static void test_too_large(void **state)
 	free(blank);
 }
 
+/* ---- HTML in other texts ---- */
+
+static void test_marked_texts(void **state)
+{
+	static const struct {
+		const char *text, *want;
+	} cases[] = {
+		{"Tom &amp; Jerry&#39;s <b>big</b>&nbsp;day<br>Next line",
+		 "Tom & Jerry's big day Next line [3 HTML tags, 3 HTML entities (their characters "
+		 "are)]"},
+		{"<i>One</i>two &auml;<a href=\"x\">three</a>",
+		 "Onetwo äthree [4 HTML tags, 1 HTML entity (its character is)]"},
+		{"If a < b and c > d, AT&T or &foo; stays, <name> too. <3",
+		 "If a < b and c > d, AT&T or &foo; stays, <name> too. <3"},
+		{"a <b and c> d", "a <b and c> d"},
+		{"Wait <break time=\"1s\"/> <b>here</b>.",
+		 "Wait <break time=\"1s\"/> here. [2 HTML tags]"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		CLEANUP(script_free) struct script s = {0};
+		struct script_item item = {
+			.source = script_add_source(&s, "f"), .line = 1, .chapter = -1};
+		script_add_marked(&s, &item, cases[i].text, strlen(cases[i].text));
+		CLEANUP(free_text) char *got = shown(&s);
+		assert_string_equal(got, cases[i].want);
+	}
+}
+
 /* ---- subtitles ---- */
 
 static void test_subtitles(void **state)
@@ -275,8 +305,8 @@ static void test_subtitles(void **state)
 		const char *text, *want;
 	} cases[] = {
 		{"1\r\n00:00:01,000 --> 00:00:03,500\r\n<i>Hello</i>\r\nthere.\r\n\r\n2\n"
-		 "00:01:04,000 --> 01:00:05,000\n{\\an8}Bye now\n",
-		 "1-3.5 Hello there.|64-3605 Bye now"},
+		 "00:01:04,000 --> 01:00:05,000\n{\\an8}Bye &amp; go\n",
+		 "1-3.5 Hello there.|64-3605 Bye & go"},
 		{"WEBVTT title\n\nNOTE this is\nno text\n\nSTYLE\n::cue {}\n\nid\n00:01.5 --> "
 		 "00:02 "
 		 "align:start\n<v Roger>One</v> a < b\n\n00:03.000 --> 00:04.000\n♪\n",
@@ -307,7 +337,7 @@ int main(void)
 		cmocka_unit_test(test_pages),         cmocka_unit_test(test_nested_without_end),
 		cmocka_unit_test(test_books),         cmocka_unit_test(test_metadata),
 		cmocka_unit_test(test_damaged_books), cmocka_unit_test(test_too_large),
-		cmocka_unit_test(test_subtitles),
+		cmocka_unit_test(test_subtitles),     cmocka_unit_test(test_marked_texts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
