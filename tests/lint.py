@@ -251,6 +251,7 @@ SERVES_ONE = {
     "jobs/agent/serve.c": "the pod's loop; main.c chooses between it and short commands",
     "jobs/agent/volume.c": "commands that fill, list and free a volume, without the loop",
     "jobs/command/size.c": "measures the input in the user's files; command.c has the job",
+    "jobs/tts/language.c": "tells a language by its words; needs.c knows what a job needs",
     "jobs/tts/epub.c": "the reader of books; input.c chooses the reader of a file",
     "jobs/tts/heading.c": "the chapter headings of many languages; plain.c knows the layout of a text",
     "jobs/tts/plain.c": "the reader of plain text; input.c chooses the reader of a file",

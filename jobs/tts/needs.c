@@ -305,6 +305,7 @@ int tts_foresee(struct job *job, const struct segment_result *results, struct st
 	if (size.open_s <= 0)
 		return 0;
 	note_labels(job, notes);
+	tts_note_languages(job, notes);
 	note_mixed_rates(job, notes);
 	if (job->join) {
 		note_missing_ffmpeg(job, notes);

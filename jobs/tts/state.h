@@ -176,6 +176,12 @@ extern const struct option_spec book_options[];
 int book_settle(struct script_book *book, const struct job_setup *setup, const char *input,
 		struct err *err);
 
+/* language.c: appends a line for each voice that speaks another language than its texts have. */
+void tts_note_languages(const struct job *job, struct str *notes);
+/* The code of a text's language, if it is one of de, en, es, fr, it, nl, pl, pt and the text is
+ * long enough to tell; else NULL. Static. */
+const char *language_guess(const char *text);
+
 /* needs.c: fills job->needs from its config and its segments. */
 void tts_fill_needs(struct job *job, const struct section *conf);
 /* As in job_ops. */

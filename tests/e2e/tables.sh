@@ -90,4 +90,19 @@ t_ids_in_folders() { # finished files, reuse, join, prune, `fetch` and a stage t
 	refused 's.csv:2: id "joined.wav/y" cannot name a file: a folder in it ends in .wav'
 }
 
+t_a_language_that_the_voice_does_not_speak() {
+	printf 'Der alte Mann stieg die Treppe hinauf, und oben war die Lampe kalt.\nEs war nicht leicht, aber er ist mit dem Hund auf dem Turm.\n' >german.txt
+	INPUT=german.txt config
+	burst plan
+	is "$STATUS" 0 "plan ($(tail -n 2 err.txt))"
+	has err.txt 'voice en speaks "en", and its texts read like German ("de"): choose another voice, or set job.language = "en" if they are'
+	JOB='language = "en";' INPUT=german.txt config
+	burst plan
+	hasnt err.txt 'read like'
+	JOB='language = "fr";' INPUT=german.txt config
+	burst run
+	is "$STATUS" 0 "run ($(tail -n 2 err.txt))"
+	has err.txt 'voice en speaks "en", and its texts are "fr" by job.language'
+}
+
 run_tests "$@"
