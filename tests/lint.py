@@ -254,6 +254,7 @@ SERVES_ONE = {
     "jobs/tts/language.c": "tells a language by its words; needs.c knows what a job needs",
     "jobs/tts/epub.c": "the reader of books; input.c chooses the reader of a file",
     "jobs/tts/heading.c": "the chapter headings of many languages; plain.c knows the layout of a text",
+    "jobs/tts/markdown.c": "the reader of Markdown; input.c chooses the reader of a file",
     "jobs/tts/plain.c": "the reader of plain text; input.c chooses the reader of a file",
     "jobs/tts/subtitles_in.c": "the reader of subtitles; input.c chooses the reader of a file",
     "jobs/tts/trim.c": "finds the speech in a file; join.c makes the track",
