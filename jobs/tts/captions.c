@@ -30,6 +30,7 @@ struct word {
 	int64_t begin,
 		end; /* times at which a caption with this first or last word begins or ends */
 	int64_t gap; /* silence before a cue's first word; -1: not a first word */
+	const char *language;
 };
 
 struct words {
@@ -90,7 +91,7 @@ static bool next_word(const char *text, const char **at, const char *language, s
 {
 	uint32_t before = 0;
 
-	*w = (struct word){.blank = **at == ' ', .gap = -1};
+	*w = (struct word){.blank = **at == ' ', .gap = -1, .language = language};
 	*at += w->blank;
 	w->text = *at;
 	while (**at && (**at != ' ' || (w->len && split_glues(text, *at)))) {
@@ -168,7 +169,7 @@ static struct piece line_of(const struct words *words, size_t from, size_t to)
 	return (struct piece){first->text, (size_t)(last->text + last->len - first->text)};
 }
 
-size_t captions_wrap(const char *text, struct piece **out)
+size_t captions_wrap(const char *text, const char *language, struct piece **out)
 {
 	struct words words = {0};
 	struct word w;
@@ -176,7 +177,7 @@ size_t captions_wrap(const char *text, struct piece **out)
 	size_t count = 0, cap = 0, from = 0;
 	struct lines lines = {0};
 
-	for (const char *at = text; next_word(text, &at, NULL, &w);)
+	for (const char *at = text; next_word(text, &at, language, &w);)
 		add_word(&words, &w);
 	int all = width_between(&words, 0, words.count);
 	size_t second = all > CAPTION_WIDTH && all <= ROOM + 1 ? find_best_break(&words) : 0;
@@ -321,7 +322,8 @@ static void add_caption(struct caption_list *to, const struct group *g, size_t f
 	int64_t begin = words[from].begin,
 		end = MAX(end_of_caption(g, stop), MIN(begin + g->shortest, next));
 	GROW(to->items, to->count, to->cap);
-	to->items[to->count++] = (struct caption){str_detach(&text), begin, end};
+	to->items[to->count++] =
+		(struct caption){str_detach(&text), begin, end, words[from].language};
 }
 
 /* Appends the captions of a group in order, and empties the group. */
@@ -415,7 +417,7 @@ static void subtitles_add_caption(struct str *to, const struct caption *c, size_
 {
 	char decimal = style == STYLE_SRT ? ',' : '.';
 	struct piece *lines;
-	size_t count = captions_wrap(c->text, &lines);
+	size_t count = captions_wrap(c->text, c->language, &lines);
 
 	if (style == STYLE_SRT)
 		str_addf(to, "%zu\n", number);

@@ -207,7 +207,8 @@ void words_json(struct str *to, const struct cue *cues, const struct join_piece 
 
 struct caption {
 	char *text;
-	int64_t begin, end; /* in samples */
+	int64_t begin, end;   /* in samples */
+	const char *language; /* of its first word, as in split_end_at(); borrowed */
 };
 
 /* Makes a caption of each sentence, or several if it needs more than two lines: these end after a
@@ -220,9 +221,9 @@ size_t captions_make(struct caption **out, const struct cue *cues, size_t count,
 void captions_free(struct caption *captions, size_t count);
 
 /* Cuts a text into lines: two of like length if two are enough, else full ones. Cuts a word longer
- * than a line. Returns the count. The caller frees *out; its texts point into `text`. For
- * subtitles_srt() and tests. */
-size_t captions_wrap(const char *text, struct piece **out);
+ * than a line. language: as in split_end_at(). Returns the count. The caller frees *out; its texts
+ * point into `text`. For subtitles_srt() and tests. */
+size_t captions_wrap(const char *text, const char *language, struct piece **out);
 
 /* ---- subtitles ----
  * SRT, VTT and FFMETADATA chapters from times in samples. Pure. */

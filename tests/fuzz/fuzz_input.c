@@ -41,7 +41,7 @@ static void check_captions(const char *text)
 	assert(count > 0 && made[0].begin == 0);
 	for (size_t i = 0; i < count; i++) {
 		struct piece *lines;
-		size_t n = captions_wrap(made[i].text, &lines);
+		size_t n = captions_wrap(made[i].text, NULL, &lines);
 		assert(n > 0 && n <= CAPTION_LINES && made[i].begin <= made[i].end);
 		assert(utf8_valid(made[i].text, strlen(made[i].text)));
 		for (size_t k = 0; k < n; k++)

@@ -36,6 +36,18 @@ static void caption_lines(void **state)
 	}
 }
 
+/* Lines break by the rules of the language, too. */
+static void lines_keep_ordinals(void **state)
+{
+	struct piece *lines;
+
+	(void)state;
+	assert_int_equal(
+		captions_wrap("die im 19. Jahrhundert geschrieben worden waren.", "de", &lines), 2);
+	assert_int_equal(lines[0].len, strlen("die im 19. Jahrhundert"));
+	free(lines);
+}
+
 /* 280 characters become several captions that follow each other without a gap and end where the
  * sound ends. */
 static void long_captions(void **state)
@@ -153,7 +165,7 @@ static char *random_text(uint32_t *state, uint32_t most)
 static void check_caption(const struct caption *c, const struct caption *next, uint32_t seed)
 {
 	struct piece *lines;
-	size_t count = captions_wrap(c->text, &lines);
+	size_t count = captions_wrap(c->text, NULL, &lines);
 
 	for (size_t i = 0; i < count; i++)
 		if (lines[i].len > CAPTION_WIDTH)
@@ -224,6 +236,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(caption_lines),
+		cmocka_unit_test(lines_keep_ordinals),
 		cmocka_unit_test(long_captions),
 		cmocka_unit_test(caption_times),
 		cmocka_unit_test(captions_of_any_speech),
