@@ -55,15 +55,15 @@ static json_t *plan_json(const struct estimate *e, const struct plan *p)
 	bool priced = price_is_given(o->provider, o->price_microusd_h);
 
 	json_t *plan = json_pack(
-		"{s:o,s:o,s:i,s:o,s:b,s:o,s:i,s:i,s:f,s:f,s:f,s:f,s:f,s:f,s:o,s:o,s:o,s:f,s:o,s:s,"
+		"{s:o,s:o,s:i,s:o,s:b,s:o,s:i,s:i,s:f,s:f,s:f,s:f,s:f,s:o,s:o,s:o,s:o,s:f,s:o,s:s,"
 		"s:s}",
 		"provider", report_text(o->provider), "gpu", report_text(o->gpu), "gpus",
 		gpu_is_none(o->gpu) ? 0 : MAX(o->gpus, 1), "region", report_text(o->region), "spot",
 		o->spot, "price_usd_hour", known_json(priced, m->price_h), "pods", p->pods, "batch",
 		p->batch, "makespan_p50_s", p->makespan_p50_s, "makespan_p90_s", p->makespan_p90_s,
-		"billed_s", p->billed_s, "work_s", p->work_s, "used", p->used, "seats", p->seats,
-		"cost_usd", known_json(priced, p->cost_usd), "usd_per_segment",
-		known_json(priced, plan_each_usd(e, p)), "pods_usd",
+		"billed_s", p->billed_s, "work_s", p->work_s, "used", p->used, "seats",
+		known_json(p->seats > 0, p->seats), "cost_usd", known_json(priced, p->cost_usd),
+		"usd_per_segment", known_json(priced, plan_each_usd(e, p)), "pods_usd",
 		known_json(priced, p->pods_usd), "storage_usd", e->extras[p->machine].storage.value,
 		"usd_per_audio_hour",
 		known_json(priced && e->audio_s > 0, p->cost_usd * 3600 / e->audio_s),

@@ -138,7 +138,10 @@ static void add_plan_row(struct table *t, const struct estimate *e, const struct
 	table_cell(t, "%s", plan_seconds(text, p->makespan_p90_s));
 	table_cell(t, "%s", plan_seconds(text, p->billed_s));
 	table_cell(t, "%.0f%%", 100 * p->used);
-	table_cell(t, "%.0f%%", 100 * p->seats);
+	if (p->seats > 0)
+		table_cell(t, "%.0f%%", 100 * p->seats);
+	else
+		table_cell(t, "?");
 	table_cell(t, "%s", plan_cost(text, e, p->machine, p->cost_usd));
 	table_cell(t, "%s", plan_cost(text, e, p->machine, plan_each_usd(e, p)));
 }

@@ -270,6 +270,14 @@ static bool fit_row(struct speed *out, const struct speed_row *row, const struct
 	return speed_fit(out, &sums, like);
 }
 
+/* Whether neither the batches of a row nor `like` show what larger batches gain. */
+static bool is_gain_unknown(const struct speed_row *row, const struct speed *like)
+{
+	struct speed_sums sums = sums_of_row(row);
+
+	return like->once_s + like->longest_s <= 0 && !speed_shows_growth(&sums);
+}
+
 /* Computes the speed on another GPU or host from a row; false: the row does not allow that. */
 static bool carry_row(struct speed *out, const struct speed_row *row, const struct speed *prior,
 		      const struct gpu *to, double host_share)
@@ -364,6 +372,7 @@ void learn_speed(struct store *store, const struct learn_what *what, const struc
 	if (elsewhere && carry_row(&like, elsewhere, prior, gpu_of_key(key), what->host_share)) {
 		out->speed = like;
 		out->sigma = SPEED_SIGMA_CARRIED;
+		out->gain_unknown = is_gain_unknown(elsewhere, prior);
 		note_source(out, elsewhere, PLAN_CARRIED);
 	}
 	/* batches of one size cannot tell the fixed part of a batch's time from the rest: take the
@@ -371,6 +380,7 @@ void learn_speed(struct store *store, const struct learn_what *what, const struc
 	if (here && (here->batches >= SPEED_MEASURED_MIN || !out->from[0]) &&
 	    fit_row(&fit, here, &like)) {
 		out->speed = fit;
+		out->gain_unknown = is_gain_unknown(here, &like);
 		note_source(out, here, PLAN_MEASURED);
 		note_sigma(out, store, here, what->provider);
 	}

@@ -44,6 +44,8 @@ struct learned_speed {
 	int64_t batches;       /* that the estimate is from; 0: the prior */
 	int batch_max;         /* as its worker reported; 0: unknown */
 	bool padded;           /* it renders all segments of a batch at once */
+	/* nothing shows what larger batches gain: neither these batches nor the prior */
+	bool gain_unknown;
 };
 /* The best available estimate. Measured: at least SPEED_MEASURED_MIN batches on this GPU (of this
  * provider, else of another one). Carried over: the same from another GPU, by the roofline model.

@@ -339,6 +339,19 @@ static void draft_plan(struct draft *out, const struct plan_work *w, const struc
 	*out = (struct draft){p, s, busy_s, repeated_s};
 }
 
+/* The throughput at this batch size, of that at the largest one. 0: unknown. */
+static double seats_of(const struct plan_work *w, const struct plan_machine *m, double batch)
+{
+	double length = mean_length(w), full = MIN((double)m->batch_max, (double)MAX(w->count, 1)),
+	       full_gain = speed_gain(&m->speed, length, full);
+
+	if (batch >= full)
+		return 1;
+	if (m->gain_unknown || full_gain <= 0)
+		return 0;
+	return MIN(speed_gain(&m->speed, length, batch) / full_gain, 1.0);
+}
+
 /* Adds how far the plan may be off, and how well it uses its pods. */
 static void finish_plan(struct plan *out, const struct draft *d, const struct plan_work *w,
 			const struct plan_machine *m, const struct plan_basis *k,
@@ -347,9 +360,6 @@ static void finish_plan(struct plan *out, const struct draft *d, const struct pl
 	const struct shape *s = &d->shape;
 	struct spread repeated = repeated_spread(m, k, s->one_batch, d->repeated_s),
 		      repeated_by_all = spread_repeat(&repeated, s->pods), takes, bills;
-	double mean_length_of_all = mean_length(w),
-	       full_gain = speed_gain(&m->speed, mean_length_of_all,
-				      MIN((double)m->batch_max, (double)MAX(w->count, 1)));
 
 	*out = d->plan;
 	takes = seconds_of(k, 1, d->busy_s, &repeated, out->makespan_p50_s);
@@ -358,11 +368,7 @@ static void finish_plan(struct plan *out, const struct draft *d, const struct pl
 	out->cost_p90_usd = pods_p90_usd(m, k, &bills, out->billed_s) + m->per_run_usd;
 	out->at_risk_usd = at_risk_usd(w, m, k, wish, s->pods);
 	out->used = out->billed_s > 0 ? MIN(out->work_s / out->billed_s, 1.0) : 0;
-	out->seats = full_gain > 0
-			     ? MIN(speed_gain(&m->speed, mean_length_of_all, s->rounds.batch) /
-					   full_gain,
-				   1.0)
-			     : 0;
+	out->seats = seats_of(w, m, s->rounds.batch);
 }
 
 /* ---- bounds ----

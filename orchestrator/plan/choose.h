@@ -52,6 +52,7 @@ struct plan_machine {
 	/* how far all of it may be off, as spread_of_factor() takes it; 0: it is exact */
 	double speed_sigma;
 	enum plan_source speed_source;
+	bool gain_unknown; /* what larger batches gain; `speed` then assumes nothing */
 	int speed_runs;    /* measured: in so many runs */
 	double host_share; /* of batch times that no GPU shortens; 1: the GPU plays no part */
 	int workers;       /* processes per pod, at least 1 */
@@ -91,7 +92,7 @@ struct plan {
 	 * work at once; 0: one pod alone renders these */
 	double at_risk_usd;
 	double used;  /* share of billed time that computes */
-	double seats; /* throughput at this batch, of that at the largest batch that fits */
+	double seats; /* throughput at this batch, of that at the largest batch; 0: unknown */
 };
 
 enum plan_verdict {

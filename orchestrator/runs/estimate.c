@@ -640,6 +640,7 @@ static void make_machine(struct estimate *e, const struct estimate_of *of, size_
 	m->speed_sigma = learned.source == PLAN_PRIOR && is_card_of_prior(needs, o)
 				 ? SPEED_SIGMA_PRIOR
 				 : learned.sigma;
+	m->gain_unknown = learned.gain_unknown;
 	m->speed_runs = learned.runs;
 	m->speed_source = learned.source;
 	m->batch_max = batch_max_of(needs, o, &learned);

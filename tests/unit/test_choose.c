@@ -329,9 +329,41 @@ static void pods_for_a_budget(void **state)
 	check_rows("BG-1", rows, ARRAY_LEN(rows));
 }
 
+/* Of full batches' throughput, where it is known what these gain. */
+static void seats_of_a_plan(void **state)
+{
+	static const struct {
+		const char *name;
+		int pods;
+		bool gain_unknown;
+		double seats;
+	} cases[] = {
+		{"a full batch", 1, false, 1},
+		{"half a batch: (10 + 8) / (2 (10 + 4))", 2, false, 18 / 28.},
+		{"full, and unknown what it gains", 1, true, 1},
+		{"half, and unknown what a full one gains", 2, true, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct plan_machine m = {.price_h = 1,
+					 .speed = {.once_s = 10, .each_s = 1},
+					 .workers = 1,
+					 .batch_max = 8,
+					 .gain_unknown = cases[i].gain_unknown};
+		struct plan_wish wish = {.goal = PLAN_TIME, .pods = cases[i].pods};
+		struct plan_work work = even_work(8, 8);
+		struct plan p;
+		assert_int_equal(plan_choose(&p, &work, &m, 1, &wish), PLAN_FOUND);
+		if (fabs(p.seats - cases[i].seats) > 1e-6)
+			fail_msg("%s: %g", cases[i].name, p.seats);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(seats_of_a_plan),
 		cmocka_unit_test(the_u_curve),
 		cmocka_unit_test(a_host_floor_makes_the_cheapest_card_win),
 		cmocka_unit_test(pods_for_a_deadline),

@@ -275,6 +275,53 @@ static void two_batches_are_better_than_nothing(void **state)
 	store_close(s);
 }
 
+/* What larger batches gain: batches of one size, and larger ones that took no longer, do not show
+ * it; a prior with a shared part, or a card where it was measured, does. */
+static void gain_of_larger_batches(void **state)
+{
+	static const struct {
+		const char *name;
+		double sums[3], took_s[3];
+		struct speed prior;
+		bool unknown;
+	} cases[] = {
+		{"one size", {800, 800, 800}, {4, 4.1, 3.9}, {0}, true},
+		{"larger ones took no longer", {700, 800, 900}, {4.2, 4.1, 4}, {0}, true},
+		{"larger ones took longer", {400, 800, 1600}, {3, 4, 6}, {0}, false},
+		{"a prior with a shared part",
+		 {800, 800, 800},
+		 {4, 4.1, 3.9},
+		 {0, .01, .001},
+		 false},
+		{"a prior without one", {800, 800, 800}, {4, 4.1, 3.9}, {0, 0, .001}, true},
+	};
+	struct learn_what t4 = {"eng", "o", "T4", "modal", "1"},
+			  l4 = {"eng", "o", "L4", "modal", "1"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct store *s = store_memory();
+		struct batch_row rows[3] = {0};
+		struct learned_speed here, elsewhere;
+		struct err err = {0};
+		for (size_t k = 0; k < ARRAY_LEN(rows); k++) {
+			learn_key(&t4, rows[k].speed);
+			rows[k].segments = 8;
+			rows[k].longest = 100;
+			rows[k].sum = cases[i].sums[k];
+			rows[k].took_ms = (int64_t)(1000 * cases[i].took_s[k]);
+		}
+		assert_int_equal(learn_fold(s, rows, ARRAY_LEN(rows), true, 1, &err), 0);
+		learn_speed(s, &t4, &cases[i].prior, &here);
+		learn_speed(s, &l4, &cases[i].prior, &elsewhere);
+		if (here.source != PLAN_MEASURED || here.gain_unknown != cases[i].unknown)
+			fail_msg("%s: %d", cases[i].name, here.gain_unknown);
+		if (elsewhere.source != PLAN_CARRIED || elsewhere.gain_unknown != cases[i].unknown)
+			fail_msg("%s, elsewhere: %d", cases[i].name, elsewhere.gain_unknown);
+		store_close(s);
+	}
+}
+
 static void cold_starts_by_gpu(void **state)
 {
 	(void)state;
@@ -532,6 +579,7 @@ int main(void)
 		cmocka_unit_test(newer_runs_count_more),
 		cmocka_unit_test(few_batches_are_no_measurement),
 		cmocka_unit_test(runs_that_differ_widen_the_estimate),
+		cmocka_unit_test(gain_of_larger_batches),
 		cmocka_unit_test(cold_starts_by_gpu),
 		cmocka_unit_test(free_queues_by_gpu),
 		cmocka_unit_test(interruptions_are_counted),
