@@ -17,6 +17,16 @@
 
 /* ---- flags; all keep *out if the flag is not given ---- */
 
+/* As strtod(), which also takes "0x10": that is no number here. *end is text then. */
+static double parse_number(const char *text, char **end)
+{
+	double number = strtod(text, end);
+
+	if (memchr(text, 'x', (size_t)(*end - text)) || memchr(text, 'X', (size_t)(*end - text)))
+		*end = (char *)text;
+	return number;
+}
+
 static int read_number(const struct cmd_context *ctx, const char *flag, double *out,
 		       struct err *err)
 {
@@ -25,9 +35,25 @@ static int read_number(const struct cmd_context *ctx, const char *flag, double *
 
 	if (!text)
 		return 0;
-	*out = strtod(text, &end);
+	*out = parse_number(text, &end);
 	if (*end || end == text || !(*out > 0 && *out < 1e12))
 		return err_set(err, ERR_USAGE, "--%s: \"%.40s\" must be a number above 0", flag,
+			       text);
+	return 0;
+}
+
+/* The same of dollars that may be none. */
+static int read_dollars(const struct cmd_context *ctx, const char *flag, double *out,
+			struct err *err)
+{
+	const char *text = opt_text(ctx, flag);
+	char *end;
+
+	if (!text)
+		return 0;
+	*out = parse_number(text, &end);
+	if (*end || end == text || !(*out >= 0 && *out < 1e12))
+		return err_set(err, ERR_USAGE, "--%s: \"%.40s\" must be dollars, 0 or more", flag,
 			       text);
 	return 0;
 }
@@ -37,7 +63,7 @@ static int read_number(const struct cmd_context *ctx, const char *flag, double *
 static const char *parse_share(const char *text, double *out)
 {
 	char *end;
-	double share = strtod(text, &end);
+	double share = parse_number(text, &end);
 	bool percent = *end == '%';
 
 	*out = percent || share > 1 ? share / 100 : share;
@@ -96,7 +122,7 @@ static int read_rate(struct pool *p, const char *text, struct err *err)
 	} units[] = {{"s", 1}, {"min", 60}, {"m", 60}, {"h", 3600}, {"d", 86400}};
 	size_t digits = strspn(text, "0123456789.");
 	char *end;
-	double count = strtod(text, &end);
+	double count = parse_number(text, &end);
 
 	if (end == text + digits && *end == '/' && count > 0 && count <= 1e9)
 		for (size_t i = 0; i < ARRAY_LEN(units); i++)
@@ -120,7 +146,7 @@ static int read_goal(struct pool *p, const char *text, struct err *err)
 
 	if (equals && *text == 'p' &&
 	    strspn(text + 1, "0123456789.") == (size_t)(equals - text) - 1)
-		percent = strtod(text + 1, &end);
+		percent = parse_number(text + 1, &end);
 	bool is_valid = mean || (end == equals && percent > 0 && percent < 100);
 	if (!equals || !is_valid || duration_parse(equals + 1, &ms, NULL) < 0 || (mean && !ms))
 		return err_set(err, ERR_USAGE,
@@ -139,7 +165,7 @@ static bool parse_rates(struct pool *p, const char *text)
 	char *end;
 
 	for (int h = 0; h < DAY_HOURS; h++, text = end + 1) {
-		rates[h] = strtod(text, &end);
+		rates[h] = parse_number(text, &end);
 		if (end == text || *end != (h + 1 < DAY_HOURS ? ',' : '\0'))
 			return false;
 	}
@@ -492,7 +518,7 @@ static int read_api(const char *text, struct api *out, char name[48], struct err
 
 	if (equals) {
 		snprintf(name, 48, "%.*s", (int)MIN(equals - text, 47), text);
-		*out = (struct api){name, strtod(equals + 1, &end), "as given"};
+		*out = (struct api){name, parse_number(equals + 1, &end), "as given"};
 		if (!*end && end != equals + 1 && name[0] && out->usd > 0 && out->usd < 1e9)
 			return 0;
 		return err_set(err, ERR_USAGE,
@@ -598,13 +624,19 @@ struct owning {
 	double watts, usd_kwh; /* drawn only while it is used; 0: part of opex_year */
 };
 
-/* Reads --own; ERR_USAGE. */
+/* Reads --own: "18750+2000/y", or the purchase price alone. ERR_USAGE. */
 static int read_own(struct owning *o, const char *text, struct err *err)
 {
-	int used = 0;
+	char *end;
 
-	if (sscanf(text, "%lf+%lf/y%n", &o->capex, &o->opex_year, &used) == 2 && used &&
-	    !text[used] && o->capex > 0 && o->opex_year >= 0)
+	o->capex = parse_number(text, &end);
+	bool whole = end != text && !*end;
+	if (end != text && *end == '+') {
+		const char *running = end + 1;
+		o->opex_year = parse_number(running, &end);
+		whole = end != running && !strcmp(end, "/y");
+	}
+	if (whole && o->capex > 0 && o->capex < 1e12 && o->opex_year >= 0 && o->opex_year < 1e12)
 		return 0;
 	return err_set(err, ERR_USAGE,
 		       "--own: \"%.40s\" must be the purchase price and the running cost in "
@@ -623,8 +655,8 @@ static int read_owning(struct owning *o, const struct cmd_context *ctx, struct e
 		if (opt_has(ctx, with[i]))
 			return err_set(err, ERR_USAGE, "--%s: give --own COST, too", with[i]);
 	if (read_number(ctx, "years", &o->years, err) < 0 ||
-	    read_number(ctx, "repairs", &o->repairs_year, err) < 0 ||
-	    read_number(ctx, "resale", &o->resale, err) < 0 ||
+	    read_dollars(ctx, "repairs", &o->repairs_year, err) < 0 ||
+	    read_dollars(ctx, "resale", &o->resale, err) < 0 ||
 	    read_number(ctx, "watts", &o->watts, err) < 0 ||
 	    read_number(ctx, "price-per-kwh", &o->usd_kwh, err) < 0 ||
 	    (text && read_own(o, text, err) < 0))
@@ -639,12 +671,18 @@ static int read_owning(struct owning *o, const struct cmd_context *ctx, struct e
 }
 
 /* Names the costs that are not in the answer. */
-static void append_left_out(struct str *to, const struct owning *o)
+static void append_left_out(struct str *to, const struct cmd_context *ctx)
 {
-	str_addf(to, "left out:%s%s%s your time, the room, power while it is idle\n",
-		 o->watts > 0 ? "" : " power beyond the running cost (--watts, --price-per-kwh),",
-		 o->repairs_year > 0 ? "" : " repairs (--repairs),",
-		 o->resale > 0 ? "" : " its resale (--resale),");
+	bool running = strchr(opt_text(ctx, "own"), '+'), watts = opt_has(ctx, "watts");
+
+	str_addf(to, "left out:%s%s%s%s%s your time, the room, power while it is idle\n",
+		 running ? "" : " its running cost,",
+		 watts     ? ""
+		 : running ? " power beyond the running cost"
+			   : " power",
+		 watts ? "" : " (--watts, --price-per-kwh),",
+		 opt_has(ctx, "repairs") ? "" : " repairs (--repairs),",
+		 opt_has(ctx, "resale") ? "" : " its resale (--resale),");
 }
 
 static int append_owning(struct str *to, const struct cmd_context *ctx,
@@ -671,12 +709,12 @@ static int append_owning(struct str *to, const struct cmd_context *ctx,
 	str_add(to, ": ");
 	if (duty > 1) {
 		str_addf(to, "never cheaper than renting at this price, over %g years\n", years);
-		append_left_out(to, &o);
+		append_left_out(to, ctx);
 		return 0;
 	}
 	str_addf(to, "cheaper than renting above %.1f%% of all hours, over %g years\n", 100 * duty,
 		 years);
-	append_left_out(to, &o);
+	append_left_out(to, ctx);
 	return append_use(to, ctx, "owning", duty, err);
 }
 

@@ -299,6 +299,30 @@ static void check_gpu_memory(struct launch *l)
 	note_mistake(l, &err);
 }
 
+/* Notes each wish that can be no GPU at any provider: an empty one, or a number of cards that no
+ * pod has. Returns false if there is one. */
+static bool check_gpu_wishes(struct launch *l)
+{
+	const struct order *o = &l->order;
+	char name[GPU_MAX];
+	bool fine = true;
+	int count;
+
+	for (size_t i = 0; o->gpus && o->gpus[i]; i++) {
+		struct err err = {0};
+		if (gpu_parse(o->gpus[i], name, sizeof(name), &count))
+			continue;
+		err_set(&err, ERR_CONFIG,
+			"gpu = \"%.40s\": it must be a GPU, or a GPU and how many of 1 to 64, like "
+			"\"L4\" or \"L4:2\"",
+			o->gpus[i]);
+		err_about(&err, "gpu");
+		note_mistake(l, &err);
+		fine = false;
+	}
+	return fine;
+}
+
 /* Notes each card of the config that lacks, by the GPU catalog, what job.needs names. */
 static void check_gpu_needs(struct launch *l)
 {
@@ -516,9 +540,9 @@ static int check_all(struct launch *l, enum check_scope scope, struct err *err)
 	}
 	if (config_job(l->ctx->config))
 		stages_check(l, m);
-	if (renders)
-		check_gpu_needs(l);
-	if (renders && providers_fine)
+	bool wishes_fine = check_gpu_wishes(l);
+	check_gpu_needs(l);
+	if (renders && providers_fine && wishes_fine)
 		check_wishes(l);
 	if (renders && l->run.output_dir && run_check_output(&l->run, err) < 0)
 		note_mistake(l, err);

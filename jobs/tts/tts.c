@@ -288,7 +288,7 @@ static int check_estimate_gpu(const struct section *conf, struct err *err)
 	near = gpu_nearest(gpu);
 	return err_set(
 		err, ERR_CONFIG,
-		"%s: estimate: gpu \"%.*s\" is unknown%s%s%s; `burst gpus` lists those whose "
+		"%s: job.estimate.gpu: \"%.*s\" is unknown%s%s%s; `burst gpus` lists those whose "
 		"times can be carried over (absent: the times hold for all cards)",
 		section_where(estimate, "gpu"), utf8_fit(gpu, 40), gpu,
 		near ? ", did you mean \"" : "", near ? near : "", near ? "\"?" : "");

@@ -343,7 +343,7 @@ t_a_card_that_nobody_knows() {
 	for command in plan run; do
 		burst $command
 		is "$STATUS" 2 "$command: an unknown reference"
-		has err.txt 'burst.cfg:4: estimate: gpu "RTX 409" is unknown, did you mean "RTX 4090"?'
+		has err.txt 'burst.cfg:4: job.estimate.gpu: "RTX 409" is unknown, did you mean "RTX 4090"?'
 	done
 }
 t_a_card_without_bf16() {
@@ -718,6 +718,10 @@ t_breakeven() {
 		1.39 67.8
 		1.19 79.1
 	E
+	# what is given as nothing is not left out; the purchase price alone has no running cost
+	burst breakeven --price 0.69 --chars-per-hour 1000000 --own 2100 --repairs 0 --resale 0
+	has out.txt "owning for \$2100 and \$0 a year: cheaper than renting above 11.6% of all hours"
+	has out.txt "left out: its running cost, power (--watts, --price-per-kwh), your time, the room, power while it is idle"
 	# (2100 - 500 + 3 x (180 + 150)) / (3 x 8760 x (0.69 - 0.35 x 0.30)); each cost alone; power dearer than renting
 	while IFS=$'\t' read -r flags words left_out; do
 		# shellcheck disable=SC2086
