@@ -78,7 +78,8 @@ a_slice_on_the_second_page() {
 		k patch node localhost --subresource=status --type=json -p "[{\"op\":\"add\",\"path\":\"/status/$list/nvidia.com~1mig-1g.10gb\",\"value\":\"1\"}]" >/dev/null
 	done
 	script_lines 4
-	KUBE='image = "bed.test/debian:12";' IMAGE=bed.test/debian:12 GPUS='"H100 MIG 1g.10gb"' kb_config 'pods = 1;'
+	slow_worker
+	KUBE='image = "bed.test/debian:12";' IMAGE=bed.test/debian:12 GPUS='"H100 MIG 1g.10gb"' kb_config 'pods = 1; code = { path = "code"; };'
 	sed -i '/^volume/d' burst.cfg
 	burst_bg run --json
 	wait_for 60 "a pod" there_are 1
