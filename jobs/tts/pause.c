@@ -186,7 +186,7 @@ static double read_tag(const struct tag *tag, double usual)
 	return names != 1 ? -1 : seconds < 0 ? usual : seconds;
 }
 
-/* Returns whether somebody wrote it as a tag, though it cannot be read. "[break a leg]" is text. */
+/* Returns whether it is meant as a tag, though it cannot be read. "[break a leg]" is text. */
 static bool is_meant_as_tag(const struct tag *tag, char bracket)
 {
 	bool assigns = tag->behind_first && strchr(":=", tag->behind_first);
