@@ -30,7 +30,10 @@ static char *plain_value(const char *from, const char *end)
 		end--;
 	}
 	split_normalise(&text, from, (size_t)(end - from));
-	return text.len ? str_detach(&text) : NULL;
+	if (text.len)
+		return str_detach(&text);
+	str_free(&text);
+	return NULL;
 }
 
 /* Appends a name to a list of them; takes `name`, which may be NULL. */

@@ -148,7 +148,10 @@ static char *text_of(xmlNodePtr top)
 	if (!utf8_valid(str_text(&text), text.len))
 		return NULL;
 	split_normalise(&line, str_text(&text), text.len);
-	return line.len ? str_detach(&line) : NULL;
+	if (line.len)
+		return str_detach(&line);
+	str_free(&line);
+	return NULL;
 }
 
 /* An attribute by its name without a prefix; "": it is absent. The caller frees it. */
@@ -163,7 +166,7 @@ static char *attribute_of(const xmlNode *node, const char *name)
 			add_own_text(&text, part);
 		break;
 	}
-	return text.len ? str_detach(&text) : xstrdup("");
+	return str_detach(&text);
 }
 
 static bool attribute_is(const xmlNode *node, const char *name, const char *value)
