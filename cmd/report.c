@@ -374,6 +374,8 @@ static json_t *run_json(const struct page *p, size_t at)
 	json_object_set_new(object, "audio_seconds", json_real(p->audio_s[at]));
 	json_object_set_new(object, "planned_seconds", report_seconds(run->planned_ms));
 	json_object_set_new(object, "planned_usd", report_dollars(run->planned_microusd));
+	json_object_set_new(object, "promised_seconds", report_seconds(run->promised_ms));
+	json_object_set_new(object, "promised_usd", report_dollars(run->promised_microusd));
 	return object;
 }
 

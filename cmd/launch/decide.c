@@ -177,14 +177,12 @@ static int read_plan_wish(struct launch *l, struct plan_wish *wish, struct err *
 	wish->value_of_time_h = (double)row->value_of_time_microusd / 1e6;
 	wish->budget_usd = (double)l->order.max_cost_microusd / 1e6;
 	/* no pod outlives it */
-	wish->within_s = (double)l->order.max_duration_ms / 1000;
+	wish->cap_s = (double)l->order.max_duration_ms / 1000;
 	wish->staged = wish->goal == PLAN_COST && !row->deadline_ms;
 	wish->pods = row->pods_open ? 0 : row->pods;
 	wish->pods_most = MIN(engine_pods_fit(files_raise(), files_open()), PLAN_PODS_MOST);
-	if (row->deadline_ms) {
-		double left_s = (double)(row->deadline_ms - clock_wall_ms()) / 1000;
-		wish->within_s = wish->within_s > 0 ? MIN(wish->within_s, left_s) : left_s;
-	}
+	if (row->deadline_ms)
+		wish->within_s = (double)(row->deadline_ms - clock_wall_ms()) / 1000;
 	return 0;
 }
 
@@ -350,7 +348,7 @@ static int find_quickest_start(const struct estimate *e, double *up_s)
 }
 
 /* ERR_CAP if booting a pod alone, or the fastest plan, misses the user's deadline. wish: has that
- * deadline; the plan's own limit may come from caps.max_duration instead. */
+ * deadline. */
 static int refuse_deadline(const struct choice_row *wish, const struct estimate *e,
 			   const struct plan *pick, enum plan_verdict verdict, struct err *err)
 {
@@ -632,6 +630,10 @@ static void adopt_plan(struct launch *l, const struct estimate *e, const struct 
 		 kept ? "; with pods that are kept" : "");
 	l->run.row.planned_ms = (int64_t)llround(with_kept.makespan_p50_s * 1000);
 	l->run.row.planned_microusd = (int64_t)llround(with_kept.pods_usd * 1e6);
+	l->run.row.promised_ms = (int64_t)llround(with_kept.makespan_p90_s * 1000);
+	/* what the pods cost: a run books no more */
+	l->run.row.promised_microusd = (int64_t)llround(
+		(with_kept.cost_p90_usd - with_kept.cost_usd + with_kept.pods_usd) * 1e6);
 	if (l->ctx->quiet)
 		return;
 	say_wishes(e, pick);

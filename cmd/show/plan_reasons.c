@@ -46,7 +46,7 @@ static void say_wider(FILE *to, const struct estimate *e, const struct plan *pic
 	char time[24], cost[32];
 
 	wish.goal = PLAN_COST;
-	wish.within_s = wish.budget_usd = 0;
+	wish.within_s = wish.cap_s = wish.budget_usd = 0;
 	wish.pods = pick->pods + 1;
 	wish.staged = false;
 	if ((size_t)wish.pods > e->work.count ||

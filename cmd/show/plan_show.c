@@ -121,6 +121,7 @@ static bool find_best_plan(struct plan *out, const struct estimate *e, enum plan
 	wish.goal = goal;
 	wish.staged = e->wish.staged && goal == PLAN_COST;
 	wish.within_s = limits & IN_TIME ? wish.within_s : 0;
+	wish.cap_s = limits & IN_TIME ? wish.cap_s : 0;
 	wish.budget_usd = limits & IN_BUDGET ? wish.budget_usd : 0;
 	return plan_choose(out, &e->work, e->machines, e->count, &wish) == PLAN_FOUND;
 }
@@ -229,7 +230,7 @@ static size_t make_bars(const struct estimate *e, struct bar *bars, size_t room)
 	size_t count = 0;
 
 	wish.goal = PLAN_COST;
-	wish.within_s = wish.budget_usd = 0;
+	wish.within_s = wish.cap_s = wish.budget_usd = 0;
 	for (size_t i = 0; i < e->count && count < room; i++) {
 		struct plan p;
 		char name[PLAN_TEXT];
@@ -271,9 +272,12 @@ static void print_verdict(FILE *to, const struct estimate *e, const struct plan 
 
 	if (verdict == PLAN_NOTHING_FITS)
 		return;
-	if (verdict == PLAN_TOO_SLOW || verdict == PLAN_NEITHER)
+	if ((verdict == PLAN_TOO_SLOW || verdict == PLAN_NEITHER) && e->wish.within_s > 0)
 		str_addf(&unmet, " is done within %s (nine times in ten)",
 			 plan_seconds(time, e->wish.within_s));
+	if ((verdict == PLAN_TOO_SLOW || verdict == PLAN_NEITHER) && e->wish.cap_s > 0)
+		str_addf(&unmet, "%s is expected to end within %s (caps.max_duration)",
+			 unmet.len ? " and" : "", plan_seconds(time, e->wish.cap_s));
 	if (verdict == PLAN_TOO_EXPENSIVE || verdict == PLAN_NEITHER)
 		str_addf(&unmet, "%s costs at most %s (caps.max_cost)", unmet.len ? " and" : "",
 			 plan_dollars(cost, e->wish.budget_usd));

@@ -122,6 +122,13 @@ void plan_wishes(struct str *to, const struct estimate *e, const struct plan *pi
 			 "--goal time rents all at once\n",
 			 pick->pods, wish->pods);
 	add_pods_limit(to, e, pick);
+	if (wish->cap_s > 0 && pick->makespan_p90_s > wish->cap_s &&
+	    pick->makespan_p50_s <= wish->cap_s)
+		str_addf(to,
+			 "max_duration: nine runs in ten take at most %s; one that takes more than "
+			 "%s ends there, and `burst resume` continues it\n",
+			 plan_seconds(most, pick->makespan_p90_s),
+			 plan_seconds(least, wish->cap_s));
 	if (pick->at_risk_usd > 0)
 		str_addf(to,
 			 "first segments: %d pods work while these are checked; bad ones stop the "

@@ -13,10 +13,10 @@ enum { ENDED_SHOWN = 10 };
 
 struct listed {
 	const struct request_row *row;
-	const char *state; /* pending | waiting | running | done | failed | removed */
-	char why[300];     /* why it waits or failed; "": no reason to give */
-	int64_t until_ms;  /* when the wait ends; 0: unknown */
-	bool has_runner;   /* a runner works on the request's queue */
+	const char *state;  /* pending | waiting | running | done | failed | removed */
+	char why[ERR_TEXT]; /* why it waits or failed; "": no reason to give */
+	int64_t until_ms;   /* when the wait ends; 0: unknown */
+	bool has_runner;    /* a runner works on the request's queue */
 };
 
 static bool is_open(const struct request_row *row)

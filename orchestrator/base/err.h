@@ -41,12 +41,15 @@ enum err_kind {
 	ERR_NO_ACCOUNT,
 };
 
+/* No message is longer; what keeps one has as much room, so that none is cut. */
+enum { ERR_TEXT = 512 };
+
 struct err { /* on the caller's stack; nothing to free */
 	enum err_kind kind;
 	/* ERR_INTERRUPTED: which; ERR_UNRELEASED: the one that would not wait any longer */
 	int signal;
 	int64_t retry_after_ms; /* 0: the other side did not say */
-	char msg[512];
+	char msg[ERR_TEXT];
 	/* key of burst.cfg that caused the failure ("pod.cpu"); config/ adds file and line. "":
 	 * none */
 	char key[40];

@@ -56,6 +56,7 @@ struct core_provider {
 struct core_forecast {
 	char provider[PROVIDER_NAME_MAX], gpu[GPU_MAX];
 	struct speed speed;
+	double speed_sigma; /* how far it may be off, as spread_of_factor() takes it */
 	bool measured; /* on this very GPU; else it is carried over from another one, or a prior */
 	double host_share; /* share of batch times that no GPU shortens; 1: the GPU plays no part */
 	int batch_max;

@@ -200,6 +200,8 @@ static void carry_to_unmeasured(struct core *c, const struct forecast *from, dou
 		const struct gpu *its = gpu_find(f->of.gpu);
 		if (f->of.measured)
 			continue;
+		if (f->of.host_share >= 1 || (had && its))
+			f->of.speed_sigma = MIN(f->of.speed_sigma, SPEED_SIGMA_CARRIED);
 		if (f->of.host_share >= 1)
 			f->of.speed = from->of.speed;
 		else if (had && its)
@@ -220,6 +222,7 @@ void forecast_correct(struct core *c)
 			continue;
 		double its = f->measured_s / f->planned_s;
 		f->of.speed = speed_scale(&f->of.speed, its);
+		f->of.speed_sigma = SPEED_SIGMA_RUNS;
 		f->of.measured = true;
 		if (!best || f->batches > best->batches) {
 			best = f;

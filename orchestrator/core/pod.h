@@ -278,8 +278,8 @@ struct core_pod {
 	struct rental rental;
 	struct presence presence;
 	struct workload workload;
-	char reason[160];    /* why it was released, for the user */
-	enum err_kind fault; /* ERR_NONE: it did its work */
+	char reason[ERR_TEXT]; /* why it was released, for the user */
+	enum err_kind fault;   /* ERR_NONE: it did its work */
 
 	/* private to core/ */
 	bool due; /* pods_decide() examines it at the end of this step */

@@ -99,6 +99,7 @@ static void fill_offers(struct core *c, struct remainder *v)
 		struct replan_offer *o = &v->offers[*count];
 		*o = (struct replan_offer){.price_h = (double)k->offer.price_microusd_h / 1e6,
 					   .rate = rate,
+					   .sigma = f->of.speed_sigma,
 					   .one_s = lightest_segment_s(v, f)};
 		cold_start_s(c, f, &o->cold_s, &o->cold_p90_s);
 		v->candidates[(*count)++] = k;
@@ -140,6 +141,8 @@ static void insert_pod(const struct core *c, struct remainder *v, int pod)
 	struct replan_pod one = {
 		.price_h = (double)p->rental.price_microusd_h / 1e6,
 		.rate = rate,
+		.sigma = f->seen && !cold_s ? MIN(f->of.speed_sigma, SPEED_SIGMA_HERE)
+					    : f->of.speed_sigma,
 		.cold_s = cold_s,
 		.one_s = lightest_segment_s(v, f),
 		.life_s =
@@ -169,20 +172,23 @@ static void fill_pods(const struct core *c, struct remainder *v)
 	v->of.pods = v->pods;
 }
 
-/* Goal and limits. The time limit is the user's deadline, or the end that caps.max_duration sets if
- * that is sooner; the latter is no reason to stop early. */
+/* Seconds from now until this moment of the boot clock; never 0, which means no limit. */
+static double left_s(const struct core *c, int64_t at)
+{
+	return at == c->now ? -.001 : (double)(at - c->now) / 1000;
+}
+
+/* Goal and limits. caps.max_duration is no reason to stop early. */
 static void fill_wishes(const struct core *c, struct remainder *v)
 {
 	const struct core_plan *plan = &c->conf.plan;
-	int64_t user = plan->deadline_ms ? c->began_at + plan->deadline_ms : NEVER,
-		cap = c->ends_at ? budget_ends_at(c) : NEVER;
-	int64_t end = MIN(user, cap), left = end - c->now;
-
 	v->of.wish =
 		(struct plan_wish){.goal = plan->goal, .value_of_time_h = plan->value_of_time_h};
-	if (end != NEVER)
-		v->of.wish.within_s = left ? (double)left / 1000 : -.001;
-	v->of.within_is_must = plan->deadline_ms && user <= cap;
+	if (plan->deadline_ms)
+		v->of.wish.within_s = left_s(c, c->began_at + plan->deadline_ms);
+	if (c->ends_at)
+		v->of.wish.cap_s = left_s(c, budget_ends_at(c));
+	v->of.within_is_must = plan->deadline_ms != 0;
 	v->of.late_ok_s = (double)plan->deadline_ms / 4000;
 	v->of.room_usd = INFINITY;
 	if (c->conf.max_cost_microusd) {

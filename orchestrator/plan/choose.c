@@ -455,7 +455,7 @@ static void bound_plans(struct plan *least, const struct plan_work *w, const str
 struct search {
 	enum plan_goal goal;
 	double value_h; /* PLAN_BALANCED */
-	double within_s, budget_usd;
+	double within_s, cap_s, budget_usd;
 	double below_s; /* makespan_p50_s */
 	struct plan best;
 	bool any;
@@ -476,6 +476,7 @@ static double badness(const struct plan *p, enum plan_goal goal, double value_h)
 static bool is_improvement(const struct search *s, const struct plan *p)
 {
 	if ((s->within_s > 0 && p->makespan_p90_s > s->within_s + 1e-9) ||
+	    (s->cap_s > 0 && p->makespan_p50_s > s->cap_s + 1e-9) ||
 	    (s->budget_usd > 0 && p->pods_usd > s->budget_usd + 1e-9) ||
 	    (s->below_s > 0 && p->makespan_p50_s >= s->below_s))
 		return false;
@@ -594,8 +595,11 @@ enum plan_verdict plan_choose(struct plan *out, const struct plan_work *w,
 	struct search fitting = {.goal = wish->goal,
 				 .value_h = wish->value_of_time_h,
 				 .within_s = wish->within_s,
+				 .cap_s = wish->cap_s,
 				 .budget_usd = wish->budget_usd},
-		      in_time = {.goal = PLAN_COST, .within_s = wish->within_s},
+		      in_time = {.goal = PLAN_COST,
+				 .within_s = wish->within_s,
+				 .cap_s = wish->cap_s},
 		      in_budget = {.goal = PLAN_COST, .budget_usd = wish->budget_usd},
 		      fastest = {.goal = PLAN_TIME}, cheapest = {.goal = PLAN_COST};
 
@@ -753,6 +757,8 @@ bool plan_better(struct plan *out, const struct plan *given, const struct plan_w
 	/* it is missed as it is */
 	if (wish->within_s > 0 && given->makespan_p90_s > wish->within_s)
 		any.within_s = given->makespan_p90_s;
+	if (wish->cap_s > 0 && given->makespan_p50_s > wish->cap_s)
+		any.cap_s = given->makespan_p50_s;
 	if (wish->budget_usd > 0 && given->pods_usd > wish->budget_usd)
 		any.budget_usd = given->pods_usd;
 	if (plan_choose(&other, w, machines, count, &any) == PLAN_FOUND &&

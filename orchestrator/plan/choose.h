@@ -66,9 +66,12 @@ struct plan_machine {
 struct plan_wish {
 	enum plan_goal goal;
 	double value_of_time_h; /* PLAN_BALANCED: what an hour of waiting costs */
-	/* until the deadline or the end of caps.max_duration; 0: no limit. Nine runs in ten keep it
-	 * (makespan_p90_s) */
+	/* until the deadline; 0: none. Nine runs in ten keep it (makespan_p90_s) */
 	double within_s;
+	/* caps.max_duration; 0: none. A run is expected to keep it (makespan_p50_s): one that does
+	 * not ends there with what it has, and resuming costs a cold start, no more than another
+	 * pod. So the cap alone makes no plan dearer that will probably keep it. */
+	double cap_s;
 	double budget_usd;    /* 0: none */
 	double failing_share; /* of segments that are rendered again */
 	int pods;             /* exactly so many; 0: the planner chooses */

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "cost.h"
+#include "spread.h"
 
 /* What a change must save to be worth its trouble, of what is left to pay or to wait. Another GPU
  * brings risks of its own. */
@@ -60,27 +61,64 @@ static double rendered_after_s(double work, struct stream *list, size_t count)
 	return rate > 0 ? now_s + work / rate : INFINITY;
 }
 
-/* Seconds without the last `less` pods, and with more_rate that is up after up_s. */
-static double makespan_s_with(const struct replan_case *c, int less, double up_s, double more_rate)
+/* How many standard deviations slower than expected pods are. */
+enum luck { AS_EXPECTED, SLOW };
+
+static double rate_with(double rate, double sigma, enum luck luck)
+{
+	return luck == SLOW ? rate * exp(-SPREAD_Z90 * sigma) : rate;
+}
+
+/* New pods beside those of the case. */
+struct arrival {
+	const struct replan_offer *of; /* NULL: none */
+	int pods;
+};
+
+/* Seconds without the last `less` pods, and with new ones that are up after up_s. */
+static double makespan_s_with(const struct replan_case *c, int less, const struct arrival *new,
+			      double up_s, enum luck luck)
 {
 	struct stream *list = xcalloc(c->pod_count + 1, sizeof(*list));
 	size_t count = c->pod_count - (size_t)less;
 
 	for (size_t i = 0; i < count; i++)
-		list[i] = (struct stream){c->pods[i].cold_s, c->pods[i].rate};
-	if (more_rate > 0)
-		list[count++] = (struct stream){up_s, more_rate};
+		list[i] = (struct stream){c->pods[i].cold_s,
+					  rate_with(c->pods[i].rate, c->pods[i].sigma, luck)};
+	if (new->of)
+		list[count++] = (struct stream){
+			up_s, new->pods *rate_with(new->of->rate, new->of->sigma, luck)};
 	double seconds = rendered_after_s(c->work, list, count);
 	free(list);
 	return seconds;
 }
 
+/* What nine times in ten is not exceeded, by the median and by what slow cold starts alone, and
+ * slow pods alone, make of it. The two are independent. */
+static double p90_of(double median_s, double cold_s, double slow_cold_s, double slow_work_s)
+{
+	if (!isfinite(median_s))
+		return median_s;
+	cold_s = MIN(cold_s, median_s);
+	double work_s = median_s - cold_s;
+	struct spread sum = spread_of(cold_s, cold_s + slow_cold_s - median_s),
+		      work = spread_of(work_s, work_s + slow_work_s - median_s);
+
+	sum.mean -= cold_s;
+	spread_add(&sum, &work);
+	sum.mean += median_s - work_s;
+	return MAX(spread_quantile(&sum, SPREAD_Z90), median_s);
+}
+
 static struct outcome with_fewer(const struct replan_case *c, int less)
 {
+	const struct arrival none = {0};
 	struct outcome o = {
 		.how = {.verb = less ? REPLAN_RELEASE : REPLAN_KEEP, .offer = -1, .pods = less}};
 
-	o.how.makespan_s = o.p90_s = makespan_s_with(c, less, 0, 0);
+	o.how.makespan_s = makespan_s_with(c, less, &none, 0, AS_EXPECTED);
+	o.p90_s = p90_of(o.how.makespan_s, 0, o.how.makespan_s,
+			 makespan_s_with(c, less, &none, 0, SLOW));
 	for (size_t i = 0; i + (size_t)less < c->pod_count; i++)
 		o.how.cost_usd += cost_usd(c->pods[i].price_h, o.how.makespan_s);
 	return o;
@@ -89,15 +127,25 @@ static struct outcome with_fewer(const struct replan_case *c, int less)
 static struct outcome with_more(const struct replan_case *c, int offer, int more)
 {
 	const struct replan_offer *new = &c->offers[offer];
+	const struct arrival come = {new, more};
 	struct outcome o = {.how = {.verb = REPLAN_ADD, .offer = offer, .pods = more}};
 
-	o.how.makespan_s = makespan_s_with(c, 0, new->cold_s, more * new->rate);
-	o.p90_s = makespan_s_with(c, 0, new->cold_p90_s, more * new->rate);
+	o.how.makespan_s = makespan_s_with(c, 0, &come, new->cold_s, AS_EXPECTED);
+	o.p90_s = p90_of(o.how.makespan_s, new->cold_s,
+			 makespan_s_with(c, 0, &come, new->cold_p90_s, AS_EXPECTED),
+			 makespan_s_with(c, 0, &come, new->cold_s, SLOW));
 	o.new_usd = cost_usd(more * new->price_h, o.how.makespan_s);
 	o.how.cost_usd = o.new_usd;
 	for (size_t i = 0; i < c->pod_count; i++)
 		o.how.cost_usd += cost_usd(c->pods[i].price_h, o.how.makespan_s);
 	return o;
+}
+
+/* Seconds until new pods, with those of theirs that stay, are done; `meanwhile` is rendered until
+ * they are up. */
+static double handed_over_s(const struct replan_case *c, double up_s, double meanwhile, double rate)
+{
+	return up_s + MAX(c->work - meanwhile * up_s, 0) / rate;
 }
 
 /* Pods of other GPUs work until the new ones are up, or, with `after`, end before that. */
@@ -107,21 +155,29 @@ static struct outcome with_gpu(const struct replan_case *c, int offer, int pods,
 	struct outcome o = {.how = {.verb = after ? REPLAN_REPLACE_AFTER : REPLAN_REPLACE,
 				    .offer = offer,
 				    .pods = pods}};
-	double kept_rate = 0, kept_price_h = 0, old_rate = 0, old_price_h = 0;
+	double kept_price_h = 0, old_price_h = 0, rate[2], meanwhile[2];
 
+	for (int luck = AS_EXPECTED; luck <= SLOW; luck++) {
+		rate[luck] = pods * rate_with(new->rate, new->sigma, (enum luck)luck);
+		meanwhile[luck] = 0;
+	}
 	for (size_t i = 0; i < c->pod_count; i++) {
 		const struct replan_pod *p = &c->pods[i];
-		bool stays = p->offer == offer, works = p->cold_s <= 0;
-		kept_rate += stays ? p->rate : 0;
+		bool stays = p->offer == offer, works = p->cold_s <= 0 && !after;
 		kept_price_h += stays ? p->price_h : 0;
-		old_rate += !stays && works && !after ? p->rate : 0;
-		old_price_h += !stays && works && !after ? p->price_h : 0;
+		old_price_h += !stays && works ? p->price_h : 0;
+		for (int luck = AS_EXPECTED; luck <= SLOW; luck++) {
+			double its = rate_with(p->rate, p->sigma, (enum luck)luck);
+			rate[luck] += stays ? its : 0;
+			meanwhile[luck] += stays || works ? its : 0;
+		}
 	}
-	double rate = kept_rate + pods * new->rate, meanwhile = kept_rate + old_rate;
-	double p50_s = new->cold_s + MAX(c->work - meanwhile * new->cold_s, 0) / rate;
-	double p90_s = new->cold_p90_s + MAX(c->work - meanwhile * new->cold_p90_s, 0) / rate;
+	double p50_s = handed_over_s(c, new->cold_s, meanwhile[AS_EXPECTED], rate[AS_EXPECTED]);
 	o.how.makespan_s = p50_s;
-	o.p90_s = p90_s;
+	o.p90_s =
+		p90_of(p50_s, new->cold_s,
+		       handed_over_s(c, new->cold_p90_s, meanwhile[AS_EXPECTED], rate[AS_EXPECTED]),
+		       handed_over_s(c, new->cold_s, meanwhile[SLOW], rate[SLOW]));
 	o.new_usd = cost_usd(pods * new->price_h, p50_s);
 	o.how.cost_usd =
 		cost_usd(kept_price_h, p50_s) + cost_usd(old_price_h, new->cold_s) + o.new_usd;
@@ -144,7 +200,8 @@ static double badness(const struct outcome *o, const struct plan_wish *wish)
 
 static bool is_in_time(const struct replan_case *c, const struct outcome *o)
 {
-	return c->wish.within_s == 0 || o->p90_s <= c->wish.within_s + 1e-9;
+	return (c->wish.within_s == 0 || o->p90_s <= c->wish.within_s + 1e-9) &&
+	       (c->wish.cap_s == 0 || o->how.makespan_s <= c->wish.cap_s + 1e-9);
 }
 
 /* Whether money is free for the new pods: working pods hold theirs until they end. */

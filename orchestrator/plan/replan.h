@@ -4,7 +4,8 @@
  *
  * The model is a flow: a pod renders `rate` of weight a second from when it is ready until all is
  * done, and bills all that time. Money that is spent does not count; each cold start that is still
- * to come does. */
+ * to come does. As in plan/choose.c, nine runs in ten keep a deadline: cold starts and speeds may
+ * be off, each by what is known of it. */
 #ifndef BURST_PLAN_REPLAN_H
 #define BURST_PLAN_REPLAN_H
 
@@ -24,10 +25,12 @@ struct replan_pod { /* one that is rented */
 	double one_s;  /* for the lightest segment that is left */
 	double life_s; /* until it takes no more work */
 	int offer;     /* index of the offer that has its GPU; -1: none */
+	double sigma;  /* how far its rate may be off, as spread_of_factor() takes it */
 };
 
 struct replan_offer { /* that could be rented now */
 	double price_h, rate, cold_s, cold_p90_s, one_s;
+	double sigma; /* of the rate */
 };
 
 struct replan_case {

@@ -82,6 +82,7 @@ static void make_forecasts(struct run_choice *c, const struct estimate *e)
 					   .longest_s = m->speed.longest_s,
 					   .each_s = m->speed.each_s,
 					   .measured = m->speed_source == PLAN_MEASURED,
+					   .speed_sigma = m->speed_sigma,
 					   .host_share = m->host_share,
 					   .batch_max = m->batch_max,
 					   .cold_p50_s = cold_p50_s(&m->cold),
@@ -191,6 +192,7 @@ static void fill_expected(struct run_choice *c)
 		struct core_forecast *f = &c->expected[i];
 		*f = (struct core_forecast){.speed = {from->once_s, from->longest_s, from->each_s},
 					    .measured = from->measured,
+					    .speed_sigma = from->speed_sigma,
 					    .host_share = from->host_share,
 					    .batch_max = from->batch_max,
 					    .cold_p50_s = from->cold_p50_s,

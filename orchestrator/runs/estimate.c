@@ -793,7 +793,7 @@ static bool plan_on_kept(const struct estimate *e, const struct plan *pick, stru
 
 	omit_boot(&m.cold);
 	wish.pods = pick->pods;
-	wish.within_s = wish.budget_usd = 0;
+	wish.within_s = wish.cap_s = wish.budget_usd = 0;
 	return plan_choose(out, &e->work, &m, 1, &wish) == PLAN_FOUND;
 }
 

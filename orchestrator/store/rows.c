@@ -56,6 +56,8 @@ static const struct column run_columns[] = {
 	C(unpriced_ms),
 	C(planned_ms),
 	C(planned_microusd),
+	C(promised_ms),
+	C(promised_microusd),
 	C(replans),
 	C(replanned),
 	C(exit_status),
@@ -225,8 +227,9 @@ static const struct column choice_columns[] = {
 
 #define C(field) COLUMN(struct forecast_row, field)
 static const struct column forecast_columns[] = {
-	C(run),        C(provider),  C(gpu),        C(once_s),     C(longest_s), C(each_s),
-	C(host_share), C(batch_max), C(cold_p50_s), C(cold_p90_s), C(measured),  C(speed_from),
+	C(run),      C(provider),    C(gpu),        C(once_s),     C(longest_s),
+	C(each_s),   C(host_share),  C(batch_max),  C(cold_p50_s), C(cold_p90_s),
+	C(measured), C(speed_sigma), C(speed_from),
 };
 #undef C
 

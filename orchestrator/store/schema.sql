@@ -30,6 +30,8 @@ CREATE TABLE run (
 	unpriced_ms INTEGER NOT NULL DEFAULT 0,
 	planned_ms INTEGER NOT NULL DEFAULT 0,
 	planned_microusd INTEGER NOT NULL DEFAULT 0,
+	promised_ms INTEGER NOT NULL DEFAULT 0,
+	promised_microusd INTEGER NOT NULL DEFAULT 0,
 	replans INTEGER NOT NULL DEFAULT 0,
 	replanned TEXT NOT NULL DEFAULT '',
 	exit_status INTEGER NOT NULL,
@@ -266,6 +268,7 @@ CREATE TABLE forecast (
 	cold_p50_s REAL NOT NULL,
 	cold_p90_s REAL NOT NULL,
 	measured INTEGER NOT NULL,
+	speed_sigma REAL NOT NULL,
 	speed_from TEXT NOT NULL,
 	UNIQUE (run, provider, gpu)
 );

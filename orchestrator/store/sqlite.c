@@ -357,7 +357,7 @@ int sqlite_find(struct store *s, enum table_id table, const char *where, const c
 /* ---- opening ---- */
 
 /* The version of schema.sql. Another version is refused. */
-#define SCHEMA_VERSION 22
+#define SCHEMA_VERSION 23
 static const char schema[] =
 #include "schema.sql.h"
 	;

@@ -42,11 +42,12 @@ struct run_row {
 	int64_t unpriced_ms; /* the part of billed_ms that has no price */
 	/* makespan and cost as planned before it rented; 0: no plan */
 	int64_t planned_ms, planned_microusd;
-	int replans;         /* how often it was planned again since */
-	char replanned[512]; /* why and how, a line for each */
+	int64_t promised_ms, promised_microusd; /* what nine runs in ten keep; 0: no plan */
+	int replans;                            /* how often it was planned again since */
+	char replanned[512];                    /* why and how, a line for each */
 	int exit_status;
 	char error_code[24];
-	char error[256];
+	char error[ERR_TEXT];
 	char commit_id[65]; /* of the tree that it rendered; "": the project's folder as it stood */
 	/* while it waits for capacity: which pods of other runs it would take (pooled.h); "": none
 	 */
@@ -84,6 +85,7 @@ struct forecast_row {
 	int batch_max;
 	double cold_p50_s, cold_p90_s;
 	bool measured;
+	double speed_sigma;   /* how far they may be off (plan/speed.h) */
 	char speed_from[128]; /* the source of the times */
 };
 
@@ -175,7 +177,7 @@ struct pod_row {
 	 * begins where the one before ends; that one is "gone" under another attempt. */
 	int holds;                           /* runs that held it before */
 	char handed_from[24], handed_to[24]; /* runs; "": none */
-	char error[256];
+	char error[ERR_TEXT];
 };
 
 enum segment_state { SEGMENT_ROW_SAFE = 1, SEGMENT_ROW_FAILED = 2 };
@@ -253,7 +255,7 @@ struct request_row {
 	int64_t deaths;            /* how often the client of its run died */
 	int64_t ended_ms;
 	int exit_status; /* of its last run */
-	char error[256];
+	char error[ERR_TEXT];
 };
 
 /* A job that runs at set times (`burst schedule`). */

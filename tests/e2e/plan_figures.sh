@@ -86,4 +86,20 @@ t_a_guess_is_no_measurement() {
 	has out.txt "never measured here"
 }
 
+# What stands on stderr stands in the JSON, to its end.
+t_a_long_message_is_whole() {
+	local said
+	script_lines 3
+	REHEARSE='boot_delay = "9s"; gpu_prices = ["RTX PRO 6000=1.69"];'
+	own_engine 'gpu = "RTX PRO 6000"; once = 1; each = 0.0018;'
+	config 'deadline = "2s"; gpu = ["RTX PRO 6000"];'
+	mv burst.cfg a_deadline_that_no_plan_can_keep.cfg
+	burst run a_deadline_that_no_plan_can_keep.cfg --json
+	is "$STATUS" 5 "the deadline cannot be kept ($(tail -n 1 err.txt))"
+	said=$(json .error.message)
+	[ "${#said}" -gt 256 ] || complain "the message has only ${#said} characters: $said"
+	has err.txt "$said"
+	[[ $said == *"; nothing was rented" ]] || complain "it ends with ${said: -40}"
+}
+
 run_tests "$@"

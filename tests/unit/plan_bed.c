@@ -19,7 +19,7 @@ void plan_given(struct plan *out, const struct plan_work *w, const struct plan_m
 	m.batch_max = batch_most;
 	only.pods = pods;
 	only.goal = PLAN_COST;
-	only.within_s = only.budget_usd = 0;
+	only.within_s = only.cap_s = only.budget_usd = 0;
 	assert_int_equal(plan_choose(out, w, &m, 1, &only), PLAN_FOUND);
 	out->machine = machine;
 }

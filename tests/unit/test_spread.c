@@ -104,6 +104,39 @@ static void a_price_that_moves_widens_the_cost(void **state)
 	assert_near(fell.cost_p90_usd, fixed.cost_p90_usd, 1e-6);
 }
 
+/* A deadline is promised by the 90%; a cap makes no plan wider that will probably keep it. */
+static void a_cap_is_no_deadline(void **state)
+{
+	(void)state;
+	struct plan_machine m = {.price_h = 1,
+				 .speed = {.each_s = 1},
+				 .speed_sigma = .5,
+				 .workers = 1,
+				 .batch_max = 1};
+	double lengths[100];
+	struct plan_work w;
+	struct plan p;
+
+	for (size_t i = 0; i < ARRAY_LEN(lengths); i++)
+		lengths[i] = 1;
+	m.cold.phase[COLD_BOOT] = (struct cold_time){10, 10, 9};
+	plan_work_init(&w, lengths, ARRAY_LEN(lengths), 1, 0);
+	const struct {
+		struct plan_wish wish;
+		int pods;
+	} cases[] = {{{0}, 1}, /* 110 s, 200 s at 90 % */
+		     {{.cap_s = 120}, 1},
+		     {{.cap_s = 100}, 2},
+		     {{.within_s = 120}, 2}};
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		assert_int_equal(plan_choose(&p, &w, &m, 1, &cases[i].wish), PLAN_FOUND);
+		if (p.pods != cases[i].pods)
+			fail_msg("case %zu: %d pods, not %d", i, p.pods, cases[i].pods);
+	}
+	assert_int_equal(plan_choose(&p, &w, &m, 1, &(struct plan_wish){.cap_s = 5}),
+			 PLAN_TOO_SLOW);
+}
+
 /* The 90th percentile of a plan is that of so many draws of its parts. */
 static void the_sum_has_its_own_quantile(void **state)
 {
@@ -172,6 +205,7 @@ int main(void)
 		cmocka_unit_test(one_part_keeps_its_quantiles),
 		cmocka_unit_test(a_product_keeps_its_quantiles),
 		cmocka_unit_test(a_price_that_moves_widens_the_cost),
+		cmocka_unit_test(a_cap_is_no_deadline),
 		cmocka_unit_test(the_sum_has_its_own_quantile),
 	};
 
