@@ -1,5 +1,6 @@
 /* plan.c - `burst plan` and `burst run -n`: shows what a run would rent, from live offers, saved
  * ones or price lists */
+#include <limits.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -284,6 +285,7 @@ static int parse_offer(const json_t *from, struct offer *o)
 
 	*o = (struct offer){.gpus = (int)jsonx_bounded(from, "gpus", 0, 64),
 			    .vram_gb = (int)jsonx_bounded(from, "vram_gb", 0, 100000),
+			    .pods_max = (int)jsonx_bounded(from, "pods_max", 0, INT_MAX),
 			    .spot = jsonx_bool(from, "spot", false)};
 	COPY_TEXT(o->provider, jsonx_text(from, "provider", ""));
 	COPY_TEXT(o->id, jsonx_text(from, "id", ""));
@@ -340,32 +342,6 @@ static int read_offers_file(const char *path, struct saved *out, struct err *err
 	return 0;
 }
 
-/* The place of the offer's provider in the config's list; behind it if the list lacks it. */
-static int provider_rank(const struct section *top, const struct offer *o)
-{
-	int i = 0;
-
-	while (i < (int)section_count(top, "provider") &&
-	       strcmp(section_item(top, "provider", (size_t)i), o->provider) != 0)
-		i++;
-	return i;
-}
-
-/* Sorts offers by the config's order of providers; offers of one provider keep their order. */
-static void sort_by_provider(const struct section *top, struct offer *list, size_t count)
-{
-	struct offer *sorted = xcalloc(count + 1, sizeof(*sorted));
-	size_t n = 0;
-
-	for (int place = 0; place <= (int)section_count(top, "provider"); place++)
-		for (size_t i = 0; i < count; i++)
-			if (provider_rank(top, &list[i]) == place)
-				sorted[n++] = list[i];
-	if (count)
-		memcpy(list, sorted, count * sizeof(*list));
-	free(sorted);
-}
-
 /* ERR_NO_CAPACITY: all offers are of providers that the config does not name, or too expensive. */
 static int check_provider_named(const struct section *top, const struct wanted *w,
 				const struct offer *first, size_t count, struct err *err)
@@ -402,7 +378,6 @@ static int plan_with_given_offers(struct launch *l, const struct saved *saved,
 		wanted.left_out[NOT_ITS_PROVIDER] = wanted.left_out[NOT_ITS_PLACE] =
 			wanted.left_out[NOT_ITS_GPU] = 0;
 	wanted_log_left_out(&wanted);
-	sort_by_provider(top, wanted.list, wanted.count);
 	return choose_and_print(l, wanted.list, wanted.count, words, NULL, err);
 }
 

@@ -20,6 +20,16 @@ static int compare_numbers(int64_t x, int64_t y)
 	return (x > y) - (x < y);
 }
 
+/* In the order in which a run would take those of one provider. */
+static int compare_of_provider(const struct offer *x, const struct offer *y)
+{
+	int way = compare_numbers(x->wish, y->wish);
+
+	way = way ? way : compare_numbers(x->price_microusd_h, y->price_microusd_h);
+	way = way ? way : strcmp(x->region, y->region);
+	return way ? way : strcmp(x->id, y->id);
+}
+
 /* In the order in which a run would take them; those to avoid come last. */
 static int compare_by_turn(const void *a, const void *b)
 {
@@ -27,10 +37,7 @@ static int compare_by_turn(const void *a, const void *b)
 	int way = compare_numbers(x->avoided, y->avoided);
 
 	way = way ? way : compare_numbers(x->provider, y->provider);
-	way = way ? way : compare_numbers(x->offer.wish, y->offer.wish);
-	way = way ? way : compare_numbers(x->offer.price_microusd_h, y->offer.price_microusd_h);
-	way = way ? way : strcmp(x->offer.region, y->offer.region);
-	return way ? way : strcmp(x->offer.id, y->offer.id);
+	return way ? way : compare_of_provider(&x->offer, &y->offer);
 }
 
 /* The cheapest first, whatever the provider; those to avoid come last. */
@@ -196,10 +203,11 @@ json_t *known_offer_json(const struct known_offer *k)
 {
 	const struct offer *o = &k->offer;
 
-	return json_pack("{s:o,s:o,s:o,s:i,s:i,s:o,s:b,s:o,s:o,s:o,s:o}", "provider",
+	return json_pack("{s:o,s:o,s:o,s:i,s:i,s:o,s:b,s:o,s:o,s:o,s:o,s:o}", "provider",
 			 report_text(o->provider), "id", report_text(o->id), "gpu",
 			 report_text(o->gpu), "gpus", o->gpus, "vram_gb", o->vram_gb, "region",
 			 report_text(o->region), "spot", o->spot, "stock", report_text(o->stock),
+			 "pods_max", o->pods_max ? json_integer(o->pods_max) : json_null(),
 			 "price_usd_hour", price_json(o->provider, o->price_microusd_h), "with",
 			 o->with[0] ? report_text(o->with) : json_null(), "avoided",
 			 avoided_json(k));
@@ -217,7 +225,7 @@ static bool config_admits_provider(const struct section *top, const char *provid
 }
 
 /* Whether cloud and datacenters of providers.runpod admit the offer; other providers' offers
- * always pass. RunPod's volumes are in its secure cloud only. */
+ * always pass. RunPod's volumes, and data centers by name, are in its secure cloud only. */
 static bool config_admits_place(const struct wanted *w, const struct config *config,
 				const struct offer *o)
 {
@@ -228,7 +236,7 @@ static bool config_admits_place(const struct wanted *w, const struct config *con
 	if (strcmp(o->provider, "runpod") != 0 || !conf)
 		return true;
 	if (!strcmp(section_text(conf, "cloud"), community ? "SECURE" : "COMMUNITY") ||
-	    (community && name && name[0]))
+	    (community && ((name && name[0]) || section_count(conf, "datacenters"))))
 		return false;
 	return !o->region[0] || !section_count(conf, "datacenters") ||
 	       section_has_item(conf, "datacenters", o->region);
@@ -384,16 +392,36 @@ void wanted_add_unasked(struct wanted *w, const struct config *config, const str
 	free(bad);
 }
 
+/* The place of the offer's provider in the order's list; behind it if the list lacks it. */
+static int turn_of_provider(const struct order *order, const struct offer *o)
+{
+	int i = 0;
+
+	while (order->providers && order->providers[i] &&
+	       strcmp(order->providers[i], o->provider) != 0)
+		i++;
+	return i;
+}
+
+static int compare_wanted(const void *a, const void *b, void *order)
+{
+	int way = compare_numbers(turn_of_provider(order, a), turn_of_provider(order, b));
+
+	return way ? way : compare_of_provider(a, b);
+}
+
 void wanted_end(struct wanted *w)
 {
 	if (w->count) {
 		w->left_out[NOT_AFTER_FAILURE] = w->avoided_count;
-		return;
+	} else {
+		free(w->list);
+		w->list = TAKE(w->avoided);
+		w->count = w->avoided_count;
+		w->avoided_count = 0;
 	}
-	free(w->list);
-	w->list = TAKE(w->avoided);
-	w->count = w->avoided_count;
-	w->avoided_count = 0;
+	if (w->count)
+		qsort_r(w->list, w->count, sizeof(*w->list), compare_wanted, (void *)w->order);
 }
 
 /* ---- words ---- */

@@ -62,7 +62,7 @@ enum not_wanted {
 struct wanted {
 	const struct order *order;
 	struct store *store;
-	struct offer *list; /* in the order in which they came */
+	struct offer *list; /* after wanted_end(): in the order in which a run would take them */
 	size_t count;
 	struct offer *avoided; /* until wanted_end(): these would do */
 	size_t avoided_count;
@@ -81,7 +81,7 @@ void wanted_add_known(struct wanted *w, const struct known_offer *from, size_t c
  * each is marked so; NULL: none is. */
 void wanted_add_unasked(struct wanted *w, const struct config *config, const struct offer *from,
 			size_t count, const bool *avoided);
-/* Call when all have been added: if there are no other offers, takes those to avoid. */
+/* Call when all have been added: sorts them; if there are no others, takes those to avoid. */
 void wanted_end(struct wanted *w);
 /* Notes how many lack what job.needs names, and whose version of CUDA is unknown. */
 void wanted_log_needs(const struct wanted *w);
