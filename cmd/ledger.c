@@ -142,7 +142,7 @@ static void append_pods_and_gpus(struct str *to, const struct choice_row *c)
 	if (c->pods_open && c->pods_most > pods)
 		str_addf(to, ", up to %d if it gets late", c->pods_most);
 	if (c->gpus[0]) {
-		str_addf(to, "; GPUs%s: ", c->gpus_open ? ", the cheapest for the job first" : "");
+		str_addf(to, "; GPUs%s: ", c->gpus_open ? ", the best for the job first" : "");
 		for (const char *at = c->gpus; *at; at++)
 			str_addf(to, *at == ',' ? ", " : "%c", *at);
 	}

@@ -76,6 +76,7 @@ struct core_plan {
 	int pods_most;
 	bool pods_open; /* the planner chose how many */
 	bool gpus_open; /* the user has named no GPU */
+	bool on_demand; /* of one GPU, pods on demand come before spot pods, whatever they cost */
 };
 
 struct core_conf {

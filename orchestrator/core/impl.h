@@ -34,8 +34,9 @@ struct candidate {
 	int refusals;
 	bool refused; /* it is never tried again */
 	struct offer_past past;
-	bool told; /* a note says that it is avoided */
-	int rank;  /* of its GPU: by the user's order, unless a re-plan prefers another GPU */
+	bool told;      /* a note says that it is avoided */
+	int rank;       /* of its GPU: by the user's order, unless a re-plan prefers another GPU */
+	bool is_second; /* a spot pod, where the plan prefers pods on demand */
 	int64_t planned_microusd_h; /* its price when the run was planned last */
 };
 

@@ -6,9 +6,10 @@
 #include "impl.h"
 
 /* ---- offers ----
- * Which offer to try next: by the config's order of providers, then of GPUs, then by price. */
+ * Which offer to try next. */
 
-/* By the config's order of providers, then of GPUs, then by price. */
+/* By the config's order of providers, then of GPUs, then by the plan's choice between pods on
+ * demand and spot pods, then by price. */
 static int compare_preference(const void *a, const void *b)
 {
 	const struct candidate *x = a, *y = b;
@@ -17,6 +18,8 @@ static int compare_preference(const void *a, const void *b)
 		return x->provider < y->provider ? -1 : 1;
 	if (x->rank != y->rank)
 		return x->rank < y->rank ? -1 : 1;
+	if (x->is_second != y->is_second)
+		return y->is_second ? -1 : 1;
 	if (x->offer.price_microusd_h != y->offer.price_microusd_h)
 		return x->offer.price_microusd_h < y->offer.price_microusd_h ? -1 : 1;
 	int by_region = strcmp(x->offer.region, y->offer.region);
@@ -29,6 +32,7 @@ void offers_sort(struct core *c)
 		struct candidate *k = &c->candidates[i];
 		bool first = c->replan.gpu[0] && !strcmp(k->offer.gpu, c->replan.gpu);
 		k->rank = first ? -1 : k->offer.wish;
+		k->is_second = c->conf.plan.on_demand && k->offer.spot;
 	}
 	if (c->candidate_count)
 		qsort(c->candidates, c->candidate_count, sizeof(*c->candidates),

@@ -526,6 +526,11 @@ static void search_widths(struct search *s, const struct widths *of, int lo, int
 		consider_width(s, of, pods);
 }
 
+double plan_badness(const struct plan *p, const struct plan_wish *wish)
+{
+	return badness(p, wish->goal, wish->value_of_time_h);
+}
+
 int plan_widest(const struct plan_work *w, const struct plan_machine *m,
 		const struct plan_wish *wish)
 {

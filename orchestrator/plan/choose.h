@@ -126,6 +126,10 @@ void plan_basis_init(struct plan_basis *out, const struct plan_machine *m);
 bool plan_at_width(struct plan *out, const struct plan_work *w, const struct plan_machine *m,
 		   const struct plan_basis *basis, const struct plan_wish *wish);
 
+/* How badly a plan serves the goal of the wish, whatever its limits: less is better. A little of
+ * the other quantity settles ties. */
+double plan_badness(const struct plan *p, const struct plan_wish *wish);
+
 /* How many pods of this machine a plan may have. */
 int plan_widest(const struct plan_work *w, const struct plan_machine *m,
 		const struct plan_wish *wish);

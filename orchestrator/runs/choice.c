@@ -20,43 +20,65 @@ bool plan_goal_find(const char *name, enum plan_goal *out)
 	return false;
 }
 
-/* The cheapest plan of each GPU, the cheapest GPU first. `best` has room for one plan of each
- * offer. Returns the count. */
-static size_t rank_gpus(struct plan *best, const struct estimate *e)
+/* The best plan of one GPU. */
+struct ranked {
+	struct plan plan;
+	enum plan_verdict verdict;
+};
+
+/* Whether x serves the wish better than y: first that it keeps the limits, then the goal. */
+static bool is_better(const struct ranked *x, const struct ranked *y, const struct plan_wish *wish)
+{
+	if ((x->verdict == PLAN_FOUND) != (y->verdict == PLAN_FOUND))
+		return x->verdict == PLAN_FOUND;
+	return plan_badness(&x->plan, wish) < plan_badness(&y->plan, wish);
+}
+
+/* The best plan of each GPU, the best GPU first. `best` has room for one of each offer. Returns the
+ * count. */
+static size_t rank_gpus(struct ranked *best, const struct estimate *e)
 {
 	size_t count = 0;
 
 	for (size_t i = 0; i < e->count; i++) {
-		struct plan p;
+		struct ranked r;
 		size_t at = 0;
-		if (plan_choose(&p, &e->work, &e->machines[i], 1, &e->wish) == PLAN_NOTHING_FITS)
+		r.verdict = plan_choose(&r.plan, &e->work, &e->machines[i], 1, &e->wish);
+		if (r.verdict == PLAN_NOTHING_FITS)
 			continue;
-		p.machine = (int)i;
-		while (at < count && strcmp(e->offers[best[at].machine].gpu, e->offers[i].gpu) != 0)
+		r.plan.machine = (int)i;
+		while (at < count &&
+		       strcmp(e->offers[best[at].plan.machine].gpu, e->offers[i].gpu) != 0)
 			at++;
-		if (at < count && best[at].cost_usd <= p.cost_usd)
+		if (at < count && !is_better(&r, &best[at], &e->wish))
 			continue;
 		count += at == count; /* at changes below */
-		for (; at > 0 && best[at - 1].cost_usd > p.cost_usd; at--)
+		for (; at > 0 && is_better(&r, &best[at - 1], &e->wish); at--)
 			best[at] = best[at - 1];
-		best[at] = p;
+		best[at] = r;
 	}
 	return count;
 }
 
-/* Names separated by commas, the cheapest first; "" if none fits. A name has no comma: the config
- * splits lists there. */
-static void list_gpus_by_cost(char *to, size_t room, const struct estimate *e)
+/* Names separated by commas: the pick's, then the others, the best first; "" if none fits. A name
+ * has no comma: the config splits lists there. */
+static void list_gpus(char *to, size_t room, const struct estimate *e, const struct plan *pick)
 {
-	struct plan *best = xcalloc(e->count + 1, sizeof(*best));
+	struct ranked *best = xcalloc(e->count + 1, sizeof(*best));
 	size_t count = rank_gpus(best, e);
+	const char *first = e->offers[pick->machine].gpu;
 	CLEANUP(str_free) struct str order = STR_INIT;
 
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(e->offers[best[i].plan.machine].gpu, first))
+			str_add(&order, first);
 	for (size_t i = 0; i < count; i++) {
-		const char *gpu = e->offers[best[i].machine].gpu;
+		const char *gpu = e->offers[best[i].plan.machine].gpu;
+		if (!strcmp(gpu, first))
+			continue;
 		if (order.len + strlen(gpu) + 2 > room)
-			break; /* the last ones are the dearest */
-		str_addf(&order, "%s%s", i ? "," : "", gpu);
+			break; /* the last ones are the worst */
+		str_addf(&order, "%s%s", order.len ? "," : "", gpu);
 	}
 	copy_text(to, room, str_text(&order));
 	free(best);
@@ -119,10 +141,11 @@ void run_choose(struct run_choice *c, const struct estimate *e, const struct pla
 		row->pods = pick->pods;
 	row->pods_most = row->pods_open ? widest_of(e, pick) : 0;
 	row->at_once = pick->pods > 1 && !e->wish.staged;
+	row->on_demand = !e->offers[pick->machine].spot;
 	row->batch = pick->batch;
 	row->cost_microusd = (int64_t)llround(pick->pods_usd * 1e6);
 	if (row->gpus_open && needs->gpu)
-		list_gpus_by_cost(row->gpus, sizeof(row->gpus), e);
+		list_gpus(row->gpus, sizeof(row->gpus), e, pick);
 	make_forecasts(c, e);
 }
 
@@ -222,7 +245,8 @@ void run_choice_apply(struct run_choice *c, struct engine_setup *setup, int64_t 
 		.deadline_ms = row->deadline_ms ? MAX(row->deadline_ms - wall_ms, 1) : 0,
 		.pods_open = row->pods_open && c->forecast_count,
 		.pods_most = MIN(row->pods_most, most),
-		.gpus_open = row->gpus_open};
+		.gpus_open = row->gpus_open,
+		.on_demand = row->on_demand};
 	plan_goal_find(row->goal, &conf->plan.goal);
 }
 

@@ -16,9 +16,9 @@ struct run_choice {
 	struct core_forecast *expected;
 };
 
-/* Fills in what row leaves open (pods_open, gpus_open) from the plan `pick` of an estimate. GPUs
- * are ordered by the job's cost on them, the cheapest first. Raises the limit of descriptors if the
- * number of pods is open. */
+/* Fills in what row leaves open (pods_open, gpus_open) from the plan `pick` of an estimate. The
+ * pick's GPU comes first, then those whose best plan keeps the limits, the best by the goal first.
+ * Raises the limit of descriptors if the number of pods is open. */
 void run_choose(struct run_choice *c, const struct estimate *e, const struct plan *pick,
 		const struct job_needs *needs);
 /* Call within the transaction that adds the run's row. Writes nothing if nothing is decided. */

@@ -218,10 +218,10 @@ static const struct column schedule_columns[] = {
 
 #define C(field) COLUMN(struct choice_row, field)
 static const struct column choice_columns[] = {
-	C(run),      C(decided_ms),    C(goal),      C(value_of_time_microusd),
-	C(deadline), C(deadline_ms),   C(pods),      C(pods_most),
-	C(at_once),  C(pods_open),     C(gpus_open), C(gpus),
-	C(batch),    C(cost_microusd), C(why),
+	C(run),      C(decided_ms),  C(goal),          C(value_of_time_microusd),
+	C(deadline), C(deadline_ms), C(pods),          C(pods_most),
+	C(at_once),  C(pods_open),   C(gpus_open),     C(on_demand),
+	C(gpus),     C(batch),       C(cost_microusd), C(why),
 };
 #undef C
 

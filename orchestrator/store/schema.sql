@@ -249,6 +249,7 @@ CREATE TABLE choice (
 	at_once INTEGER NOT NULL,
 	pods_open INTEGER NOT NULL,
 	gpus_open INTEGER NOT NULL,
+	on_demand INTEGER NOT NULL DEFAULT 0,
 	gpus TEXT NOT NULL,
 	batch INTEGER NOT NULL,
 	cost_microusd INTEGER NOT NULL,

@@ -69,6 +69,7 @@ struct choice_row {
 	int pods, pods_most;       /* how wide; to how many the run may widen by itself */
 	bool at_once;              /* all of them from the start */
 	bool pods_open, gpus_open; /* the planner chose how many, and which GPUs */
+	bool on_demand;            /* rather than spot pods, though these may cost less an hour */
 	char gpus[2048];           /* in order, separated by commas; "": any, or none is needed */
 	int batch;                 /* segments in a batch, as planned; 0: no plan */
 	int64_t cost_microusd;     /* of its pods, as planned */

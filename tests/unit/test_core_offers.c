@@ -24,6 +24,30 @@ static void test_order_of_offers(void **state)
 	tear_down(&b);
 }
 
+/* A plan may choose a pod on demand of a GPU though its spot pods cost less an hour. */
+static void test_on_demand_before_spot(void **state)
+{
+	static const int first[] = {1, 0}; /* of: any; on demand first */
+
+	(void)state;
+	for (int on_demand = 0; on_demand < 2; on_demand++) {
+		struct offer offers[] = {offer(0, 900000), offer(0, 800000), offer(1, 100000)};
+		struct bench b;
+		offers[1].spot = offers[2].spot = true;
+		for (int i = 0; i < 3; i++)
+			snprintf(offers[i].id, sizeof(offers[i].id), "%d", i);
+		set_up(&b, 4);
+		b.conf.plan.on_demand = on_demand;
+		start_with(&b, offers, 3);
+		assert_int_equal(atoi(pod(&b, 0)->rental.offer.id), first[on_demand]);
+		tell_err(&b, EV_RENT_FAILED, 0, ERR_NO_CAPACITY);
+		assert_int_equal(atoi(pod(&b, 1)->rental.offer.id), 1 - first[on_demand]);
+		tell_err(&b, EV_RENT_FAILED, 1, ERR_NO_CAPACITY);
+		assert_int_equal(atoi(pod(&b, 2)->rental.offer.id), 2);
+		tear_down(&b);
+	}
+}
+
 static const struct {
 	const char *name;
 	int64_t price;
@@ -269,6 +293,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_order_of_offers),
+		cmocka_unit_test(test_on_demand_before_spot),
 		cmocka_unit_test(test_price_of_what_came),
 		cmocka_unit_test(test_price_of_a_listing),
 		cmocka_unit_test(test_avoided_offers_go_last),

@@ -127,8 +127,10 @@ static struct estimate estimate_of(const struct on_offer *given, struct offer *o
 static struct run_choice choose(const struct estimate *e, const struct config *config,
 				bool needs_gpu)
 {
-	const struct plan pick = {.pods = 1};
+	struct plan pick;
 	const struct job_needs needs = {.gpu = needs_gpu};
+
+	plan_choose(&pick, &e->work, e->machines, e->count, &e->wish);
 	struct run_choice choice = {.row = {.gpus_open = !section_has(config_top(config), "gpu")}};
 
 	run_choose(&choice, e, &pick, &needs);
@@ -145,6 +147,40 @@ static void gpus_are_ordered_by_what_the_job_costs(void **state)
 		struct run_choice choice = choose(&e, config, cases[i].needs_gpu);
 		if (strcmp(choice.row.gpus, cases[i].order))
 			fail_msg("%s: %s, not %s", cases[i].name, choice.row.gpus, cases[i].order);
+		run_choice_free(&choice);
+		estimate_free(&e);
+	}
+}
+
+/* What the run rents first is what the plan chose, whatever the goal. Three segments of 100: A
+ * takes 12 s for $1 an hour, B 3 s for $8, C 6 s for $4. */
+static void the_first_gpu_is_the_plans(void **state)
+{
+	static const struct on_offer three[OFFERS_MOST] = {
+		{"A", 1, .04}, {"B", 8, .01}, {"C", 4, .02}};
+	static const struct {
+		const char *name;
+		struct plan_wish wish;
+		const char *order;
+	} wishes[] = {
+		{"the cheapest", {.goal = PLAN_COST}, "A,B,C"},
+		{"the fastest", {.goal = PLAN_TIME}, "B,C,A"},
+		{"an hour is worth $40", {.goal = PLAN_BALANCED, .value_of_time_h = 40}, "B,C,A"},
+		{"the cheapest in time", {.goal = PLAN_COST, .within_s = 4}, "B,A,C"},
+		{"the fastest within its price", {.goal = PLAN_TIME, .budget_usd = .005}, "A,B,C"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(wishes); i++) {
+		struct offer offers[OFFERS_MOST] = {0};
+		CLEANUP(config_free) struct config *config = config_of("");
+		struct estimate e = estimate_of(three, offers);
+		e.wish = wishes[i].wish;
+		e.wish.pods_most = 1;
+		struct run_choice choice = choose(&e, config, true);
+		if (strcmp(choice.row.gpus, wishes[i].order))
+			fail_msg("%s: %s, not %s", wishes[i].name, choice.row.gpus,
+				 wishes[i].order);
 		run_choice_free(&choice);
 		estimate_free(&e);
 	}
@@ -185,7 +221,7 @@ static void a_decision_comes_back_from_the_ledger(void **state)
 	struct offer offers[OFFERS_MOST] = {0};
 	struct estimate e =
 		estimate_of((struct on_offer[OFFERS_MOST]){{"A", 3, .01}, {"B", 2, .01}}, offers);
-	const struct plan pick = {.pods = 5, .batch = 7, .pods_usd = 0.25};
+	const struct plan pick = {.machine = 1, .pods = 5, .batch = 7, .pods_usd = 0.25};
 	const struct job_needs needs = {.gpu = true};
 	struct run_choice made = {.row = {.decided_ms = now,
 					  .goal = "time",
@@ -329,6 +365,7 @@ int main(void)
 		cmocka_unit_test(kept_pods_do_not_boot),
 		cmocka_unit_test(both_differences_are_named),
 		cmocka_unit_test(gpus_are_ordered_by_what_the_job_costs),
+		cmocka_unit_test(the_first_gpu_is_the_plans),
 		cmocka_unit_test(no_gpu_of_many_is_left_out),
 		cmocka_unit_test(a_decision_comes_back_from_the_ledger),
 	};
