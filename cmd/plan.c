@@ -33,15 +33,6 @@ static void warn_of_volumes(struct launch *l)
 	}
 }
 
-/* How many kept pods of earlier runs this run would take over instead of renting. */
-static int count_warm_pods(struct launch *l, const struct estimate *e, const struct plan *pick,
-			   enum plan_verdict verdict)
-{
-	if (!e->open || verdict == PLAN_NOTHING_FITS)
-		return 0;
-	return keep_warm_pods(l, (int64_t)(pick->makespan_p50_s * 1000));
-}
-
 /* Sets *err to how much GPU memory is missing on the largest offer: by the cards' labels if the job
  * states its need in GB, else by the engine's known need. Returns -1. */
 static int refuse_memory(const struct job_needs *needs, const struct estimate *e, struct err *err)
@@ -111,7 +102,7 @@ static int refuse_plan(const struct launch *l, const struct estimate *e, const s
 {
 	const struct job_needs *needs = l->run.setup.job_ops->needs(l->run.setup.job);
 
-	if (!e->open)
+	if (!e->open || (verdict == PLAN_FOUND && estimate_is_on_kept(e, pick)))
 		return 0;
 	if (!e->count)
 		return refuse_no_offer(l, err);
@@ -145,7 +136,7 @@ static void print_cheaper_hours(const struct forecast_cheaper *c, const struct o
 
 /* Prints the planner's choice among these offers, as text or JSON. caps: what caps over runs leave;
  * NULL for offers that are not live. Returns 0, or -1 if the run could not begin. */
-static int choose_and_print(struct launch *l, const struct offer *offers, size_t count,
+static int choose_and_print(struct launch *l, const struct wanted *wanted,
 			    const struct plan_words *words, const struct caps *caps,
 			    struct err *err)
 {
@@ -154,7 +145,7 @@ static int choose_and_print(struct launch *l, const struct offer *offers, size_t
 	struct better better = {0};
 	struct variant variant = {0};
 
-	if (estimate_make(&e, l, offers, count, err) < 0) {
+	if (estimate_wanted(&e, l, wanted, err) < 0) {
 		estimate_free(&e);
 		return -1;
 	}
@@ -163,21 +154,21 @@ static int choose_and_print(struct launch *l, const struct offer *offers, size_t
 		e.price_source = words->price_source;
 	}
 	e.in_any_order = words->in_any_order;
-	enum plan_verdict verdict = caps ? choose_plan(l, &e, &pick) : estimate_choose(&e, &pick);
-	int status = refuse_plan(l, &e, &pick, verdict, err);
+	enum plan_verdict verdict = choose_plan(l, &e, &pick);
+	int status = refuse_plan(l, &e, &pick, verdict, err), warm = 0;
 	if (status == 0 && caps && e.open)
 		status = caps_refuse_least(caps, l->least_microusd, err);
-	int warm = status == 0 && caps ? count_warm_pods(l, &e, &pick, verdict) : 0;
-	estimate_take_kept(&e, &pick, warm);
+	if (status == 0 && e.open && verdict != PLAN_NOTHING_FITS)
+		warm = plan_take_kept(l, &e, &pick);
 	if (status == 0 && verdict != PLAN_NOTHING_FITS)
-		better_find(&better, l, &e, &pick, OFFERS_ASK_MS);
+		better_find(&better, l, &e, &pick, caps ? OFFERS_ASK_MS : 0);
 	if (status == 0 && verdict == PLAN_FOUND)
 		variant_find(&variant, l, &e, &pick);
 	struct plan_stage *stages = NULL;
 	size_t stage_count = stages_plan(l, &stages);
 	struct forecast_cheaper hours;
 	bool cheaper = caps && verdict != PLAN_NOTHING_FITS &&
-		       prices_cheaper(&hours, l->ctx->store, &offers[pick.machine]);
+		       prices_cheaper(&hours, l->ctx->store, &e.offers[pick.machine]);
 	const struct plan_result r = {.job_ops = l->run.setup.job_ops,
 				      .job = l->run.setup.job,
 				      .estimate = &e,
@@ -201,7 +192,7 @@ static int choose_and_print(struct launch *l, const struct offer *offers, size_t
 	} else {
 		plan_result_print(&r, status < 0);
 		if (cheaper)
-			print_cheaper_hours(&hours, &offers[pick.machine]);
+			print_cheaper_hours(&hours, &e.offers[pick.machine]);
 	}
 	free(stages);
 	estimate_free(&e);
@@ -256,7 +247,8 @@ static int plan_with_live_offers(struct launch *l, const struct plan_words *word
 	if (status < 0)
 		return -1;
 	add_too_small(l, &wanted);
-	return choose_and_print(l, wanted.list, wanted.count, words, &caps, err);
+	kept_pods_add(l, &wanted);
+	return choose_and_print(l, &wanted, words, &caps, err);
 }
 
 /* ---- saved offers and list prices ----
@@ -354,6 +346,15 @@ static int check_provider_named(const struct section *top, const struct wanted *
 	return wanted_check_price(w, err);
 }
 
+/* The accounts are opened to know whose pods are kept; none is asked. */
+static void add_kept_unasked(struct launch *l, struct wanted *wanted)
+{
+	struct err ignored = {0};
+
+	if (keep_has_any(l->ctx->store) && launch_open_providers(&l->order, &l->run, &ignored) == 0)
+		kept_pods_add(l, wanted);
+}
+
 /* Where offers without live prices come from. */
 enum offers_from {
 	FROM_FILE,
@@ -378,7 +379,8 @@ static int plan_with_given_offers(struct launch *l, const struct saved *saved,
 		wanted.left_out[NOT_ITS_PROVIDER] = wanted.left_out[NOT_ITS_PLACE] =
 			wanted.left_out[NOT_ITS_GPU] = 0;
 	wanted_log_left_out(&wanted);
-	return choose_and_print(l, wanted.list, wanted.count, words, NULL, err);
+	add_kept_unasked(l, &wanted);
+	return choose_and_print(l, &wanted, words, NULL, err);
 }
 
 static int plan_from_file(struct launch *l, const char *path, struct plan_words *words,

@@ -204,8 +204,9 @@ static bool find_provider_setting(void *ctx, const char *provider, const char *k
 	return section_has(conf, key);
 }
 
-int estimate_make(struct estimate *out, struct launch *l, const struct offer *offers, size_t count,
-		  struct err *err)
+/* kept: how many pods follow in the list that other runs keep. */
+static int make_estimate(struct estimate *out, struct launch *l, const struct offer *offers,
+			 size_t count, size_t kept, struct err *err)
 {
 	const struct order *o = &l->order;
 	struct estimate_of of = {
@@ -217,6 +218,7 @@ int estimate_make(struct estimate *out, struct launch *l, const struct offer *of
 		.volume_gb = o->volume_gb,
 		.stages = o->stages,
 		.gpus_named = o->gpus != NULL,
+		.kept = kept,
 		.provider_setting = find_provider_setting,
 		.ctx = l,
 	};
@@ -226,6 +228,17 @@ int estimate_make(struct estimate *out, struct launch *l, const struct offer *of
 		return -1;
 	estimate_fill(out, &of, offers, count);
 	return 0;
+}
+
+int estimate_make(struct estimate *out, struct launch *l, const struct offer *offers, size_t count,
+		  struct err *err)
+{
+	return make_estimate(out, l, offers, count, 0, err);
+}
+
+int estimate_wanted(struct estimate *out, struct launch *l, const struct wanted *w, struct err *err)
+{
+	return make_estimate(out, l, w->list, w->count, w->kept, err);
 }
 
 /* ---- better ---- */
@@ -359,8 +372,7 @@ static int refuse_deadline(const struct choice_row *wish, const struct estimate 
 	bool up_too_late = first >= 0 && up_s > left_s,
 	     too_slow = verdict == PLAN_TOO_SLOW && pick->makespan_p90_s > left_s;
 
-	if ((!up_too_late && !too_slow) ||
-	    (verdict == PLAN_FOUND && pick->makespan_p90_s <= left_s)) /* on a kept pod */
+	if (!up_too_late && !too_slow)
 		return 0;
 	if (up_too_late)
 		str_addf(&why, "; booting a pod alone takes %s (%s: %s)",
@@ -509,20 +521,38 @@ static int refuse_cards(const struct estimate *e, struct err *err)
 	return err_about(err, "gpu");
 }
 
+/* How many of the kept pods last for this plan. */
+static int count_lasting(struct launch *l, const struct estimate *e, const struct plan *p)
+{
+	return !e->kept ? 0
+			: keep_warm_pods(l, &e->offers[e->count],
+					 (int64_t)(p->makespan_p50_s * 1000));
+}
+
 enum plan_verdict choose_plan(struct launch *l, const struct estimate *e, struct plan *pick)
 {
 	enum plan_verdict verdict = estimate_choose(e, pick);
+	struct plan on_kept;
 
-	if (verdict != PLAN_TOO_SLOW || l->stage)
+	if (verdict == PLAN_FOUND || !estimate_choose_kept(e, (int)e->kept, &on_kept) ||
+	    !estimate_choose_kept(e, count_lasting(l, e, &on_kept), &on_kept))
 		return verdict;
-	int kept = keep_warm_pods(l, (int64_t)(pick->makespan_p50_s * 1000));
-	return kept && estimate_choose_kept(e, kept, pick) ? PLAN_FOUND : verdict;
+	*pick = on_kept;
+	return PLAN_FOUND;
+}
+
+int plan_take_kept(struct launch *l, const struct estimate *e, struct plan *pick)
+{
+	int kept = count_lasting(l, e, pick);
+
+	estimate_take_kept(e, pick, kept);
+	return kept;
 }
 
 int refuse_run(const struct launch *l, const struct estimate *e, const struct plan *pick,
 	       enum plan_verdict verdict, struct err *err)
 {
-	if (!e->open || !e->count)
+	if (!e->open || !e->count || (verdict == PLAN_FOUND && estimate_is_on_kept(e, pick)))
 		return 0;
 	if (e->none_can_run)
 		return refuse_cards(e, err);
@@ -580,6 +610,15 @@ static void fetch_offers(struct launch *l, struct fetched_offers *out)
 		out->floor_microusd_h = 0;
 }
 
+void kept_pods_add(struct launch *l, struct wanted *w)
+{
+	struct offer *kept;
+	size_t count = keep_warm_offers(l, &kept);
+
+	wanted_add_kept(w, kept, count);
+	free(kept);
+}
+
 /* Names each wish that the plan does not follow to the letter. */
 static void say_wishes(const struct estimate *e, const struct plan *pick)
 {
@@ -620,13 +659,12 @@ static void adopt_plan(struct launch *l, const struct estimate *e, const struct 
 	char sentence[256], promise[PLAN_TEXT], source[PLAN_SOURCE];
 
 	run_choose(&l->choice, e, pick, l->run.setup.job_ops->needs(l->run.setup.job));
-	int kept = l->stage ? 0 : keep_warm_pods(l, (int64_t)(pick->makespan_p50_s * 1000));
 	struct plan with_kept = *pick;
-	estimate_take_kept(e, &with_kept, kept);
+	int kept = plan_take_kept(l, e, &with_kept);
 	plan_sentence(sentence, sizeof(sentence), e, &with_kept);
 	snprintf(l->choice.row.why, sizeof(l->choice.row.why), "%s; %s (batch times: %s%s)",
 		 sentence, plan_promise(promise, sizeof(promise), e, &with_kept),
-		 plan_speed_source(source, &e->machines[pick->machine]),
+		 plan_speed_source(source, &e->machines[with_kept.machine]),
 		 kept ? "; with pods that are kept" : "");
 	l->run.row.planned_ms = (int64_t)llround(with_kept.makespan_p50_s * 1000);
 	l->run.row.planned_microusd = (int64_t)llround(with_kept.pods_usd * 1e6);
@@ -681,15 +719,19 @@ static int decide_once(struct launch *l, enum decide_round round, struct err *er
 	int status =
 		l->stage ? 0
 			 : refuse_price(&l->order, fetched.floor_microusd_h, fetched.floor_at, err);
+	if (!l->stage)
+		kept_pods_add(l, &fetched.wanted);
 	if (status == 0)
-		status = estimate_make(&e, l, fetched.wanted.list, fetched.wanted.count, err);
+		status = estimate_wanted(&e, l, &fetched.wanted, err);
 	if (status == 0 && e.open) {
 		if (may_warm) {
 			wanted_log_needs(&fetched.wanted);
 			say_left_out(&e);
 		}
-		l->least_microusd = cost_of_cheapest_start(&e);
 		enum plan_verdict verdict = choose_plan(l, &e, &pick);
+		l->least_microusd = verdict == PLAN_FOUND && estimate_is_on_kept(&e, &pick)
+					    ? 0
+					    : cost_of_cheapest_start(&e);
 		bool has_plan = verdict != PLAN_NOTHING_FITS;
 		status = l->stage ? 0 : refuse_run(l, &e, &pick, verdict, err);
 		if (status == 0 && has_plan && may_warm)

@@ -24,6 +24,9 @@ void wish_check(const struct config *config, struct mistakes *m);
  * the errors of wish_read(); ERR_CAP: the deadline has passed. Free with estimate_free(). */
 int estimate_make(struct estimate *out, struct launch *l, const struct offer *offers, size_t count,
 		  struct err *err);
+/* The same for what a run wants, with the pods that other runs keep. */
+int estimate_wanted(struct estimate *out, struct launch *l, const struct wanted *w,
+		    struct err *err);
 
 /* ---- better ----
  * Finds a choice of GPU and pods that is clearly better than the one that the config or a flag
@@ -39,8 +42,12 @@ void better_find(struct better *out, struct launch *l, const struct estimate *e,
  * Refuses what no plan can do, with one line and the exit status of a run, before anything is
  * rented. */
 
-/* Chooses among live offers. Where no pod that is rented keeps the deadline, kept ones may. */
+/* Adds the pods that other runs keep to what this run wants. Call last. */
+void kept_pods_add(struct launch *l, struct wanted *w);
+/* Chooses among offers. If no pod that is rented keeps the deadline and the caps, kept ones may. */
 enum plan_verdict choose_plan(struct launch *l, const struct estimate *e, struct plan *pick);
+/* Changes the plan to one that takes kept pods over first. Returns how many it may take. */
+int plan_take_kept(struct launch *l, const struct estimate *e, struct plan *pick);
 /* Returns -1 with *err if a run with these offers cannot succeed: the deadline or max_cost ends
  * before a pod is up, or no plan meets the deadline. verdict: of `pick`; PLAN_NOTHING_FITS if the
  * engine's speed is unknown. */

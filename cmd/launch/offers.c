@@ -424,6 +424,14 @@ void wanted_end(struct wanted *w)
 		qsort_r(w->list, w->count, sizeof(*w->list), compare_wanted, (void *)w->order);
 }
 
+void wanted_add_kept(struct wanted *w, const struct offer *kept, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		size_t end = w->count + w->kept++;
+		append_offer(&w->list, &end, &kept[i]);
+	}
+}
+
 /* ---- words ---- */
 
 #define NEEDS_WORDS "without what job.needs names"

@@ -64,6 +64,7 @@ struct wanted {
 	struct store *store;
 	struct offer *list; /* after wanted_end(): in the order in which a run would take them */
 	size_t count;
+	size_t kept;           /* after these in the list: pods that other runs keep */
 	struct offer *avoided; /* until wanted_end(): these would do */
 	size_t avoided_count;
 	size_t left_out[NOT_WANTED_KINDS];
@@ -83,6 +84,8 @@ void wanted_add_unasked(struct wanted *w, const struct config *config, const str
 			size_t count, const bool *avoided);
 /* Call when all have been added: sorts them; if there are no others, takes those to avoid. */
 void wanted_end(struct wanted *w);
+/* Call last: adds pods that other runs keep, as keep_warm_offers() lists them. */
+void wanted_add_kept(struct wanted *w, const struct offer *kept, size_t count);
 /* Notes how many lack what job.needs names, and whose version of CUDA is unknown. */
 void wanted_log_needs(const struct wanted *w);
 /* Notes how many were left out and why, a line for each reason. */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/gpus.h"
 #include "base/err.h"
 #include "base/guard.h"
 #include "base/path.h"
@@ -89,12 +90,71 @@ void keep_pool(struct launch *l)
 	pooled_describe(s, s->pool);
 }
 
-int keep_warm_pods(struct launch *l, int64_t planned_ms)
+static size_t list_kept(struct launch *l, int64_t planned_ms, struct pod_row **out)
 {
 	launch_set_engine_conf(l);
 	keep_pool(l);
 	l->run.row.planned_ms = planned_ms;
-	return run_kept_pods(&l->run);
+	return run_kept_pods(&l->run, out);
+}
+
+static bool is_of_kind(const struct pod_row *row, const struct offer *o)
+{
+	return !strcmp(row->provider, o->provider) && !strcmp(row->gpu_offered, o->gpu) &&
+	       row->spot == o->spot && row->price_microusd_h == o->price_microusd_h;
+}
+
+static struct offer offer_of_kept(const struct pod_row *row)
+{
+	const struct gpu *known = gpu_find(row->gpu_offered);
+	struct offer o = {.gpus = gpu_is_none(row->gpu_offered) ? 0 : 1,
+			  .vram_gb = known ? known->vram_gb : 0,
+			  .spot = row->spot,
+			  .price_microusd_h = row->price_microusd_h};
+
+	COPY_TEXT(o.provider, row->provider);
+	COPY_TEXT(o.gpu, row->gpu_offered);
+	COPY_TEXT(o.region, row->region);
+	return o;
+}
+
+size_t keep_warm_offers(struct launch *l, struct offer **out)
+{
+	struct pod_row *rows = NULL;
+	size_t count = list_kept(l, 0, &rows), n = 0;
+
+	*out = xcalloc(count + 1, sizeof(**out));
+	for (size_t i = 0; i < count; i++)
+		if (!n || is_of_kind(&rows[i], *out))
+			(*out)[n++] = offer_of_kept(&rows[i]);
+	free(rows);
+	return n;
+}
+
+int keep_warm_pods(struct launch *l, const struct offer *like, int64_t planned_ms)
+{
+	struct pod_row *rows = NULL;
+	size_t count = list_kept(l, planned_ms, &rows);
+	int n = 0;
+
+	for (size_t i = 0; i < count; i++)
+		n += is_of_kind(&rows[i], like);
+	free(rows);
+	return n;
+}
+
+bool keep_has_any(struct store *store)
+{
+	struct pod_row *rows = NULL;
+	size_t count = 0;
+	bool any = false;
+
+	if (store_pods(store, NULL, true, &rows, &count, NULL) < 0)
+		return false;
+	for (size_t i = 0; i < count && !any; i++)
+		any = pooled_is_offered(&rows[i], clock_wall_ms());
+	free(rows);
+	return any;
 }
 
 /* ---- volume make ---- */

@@ -13,9 +13,14 @@
 /* Lets the engine of this run hand on its pods and take over those of other runs. Call after
  * launch_set_engine_conf(). */
 void keep_pool(struct launch *l);
-/* Number of pods offered by other runs that a run of this launch would take over now, if it took
- * planned_ms. The accounts are open and the job is loaded. */
-int keep_warm_pods(struct launch *l, int64_t planned_ms);
+/* Pods that other runs keep and that a run of this launch would take over now, as offers: those of
+ * one kind, that of the first pod which it would take. The accounts are open and the job is loaded.
+ * The caller frees *out. Returns the count. */
+size_t keep_warm_offers(struct launch *l, struct offer **out);
+/* The number of such pods of the same kind as `like`, for a run that takes planned_ms. */
+int keep_warm_pods(struct launch *l, const struct offer *like, int64_t planned_ms);
+/* Whether some run keeps a pod for others. */
+bool keep_has_any(struct store *store);
 
 /* ---- volume make ----
  * Creates a volume, and records volumes in the ledger. */

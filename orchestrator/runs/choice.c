@@ -60,26 +60,33 @@ static size_t rank_gpus(struct ranked *best, const struct estimate *e)
 	return count;
 }
 
-/* Names separated by commas: the pick's, then the others, the best first; "" if none fits. A name
- * has no comma: the config splits lists there. */
+/* Appends a name, unless it is there or there is no room for it. A name has no comma: the config
+ * splits lists there. */
+static void add_gpu(struct str *list, const char *gpu, size_t room)
+{
+	size_t len = strlen(gpu);
+
+	for (const char *at = str_text(list); *at; at += strcspn(at, ","), at += *at == ',')
+		if (strcspn(at, ",") == len && !strncmp(at, gpu, len))
+			return;
+	if (list->len + len + 2 <= room)
+		str_addf(list, "%s%s", list->len ? "," : "", gpu);
+}
+
+/* Names separated by commas: the pick's, then the others, the best first; kept pods may have another
+ * one. "" if none fits. */
 static void list_gpus(char *to, size_t room, const struct estimate *e, const struct plan *pick)
 {
 	struct ranked *best = xcalloc(e->count + 1, sizeof(*best));
 	size_t count = rank_gpus(best, e);
-	const char *first = e->offers[pick->machine].gpu;
 	CLEANUP(str_free) struct str order = STR_INIT;
 
+	if (count || estimate_is_on_kept(e, pick))
+		add_gpu(&order, e->offers[pick->machine].gpu, room);
 	for (size_t i = 0; i < count; i++)
-		if (!strcmp(e->offers[best[i].plan.machine].gpu, first))
-			str_add(&order, first);
-	for (size_t i = 0; i < count; i++) {
-		const char *gpu = e->offers[best[i].plan.machine].gpu;
-		if (!strcmp(gpu, first))
-			continue;
-		if (order.len + strlen(gpu) + 2 > room)
-			break; /* the last ones are the worst */
-		str_addf(&order, "%s%s", order.len ? "," : "", gpu);
-	}
+		add_gpu(&order, e->offers[best[i].plan.machine].gpu, room);
+	if (e->kept)
+		add_gpu(&order, e->offers[e->count].gpu, room);
 	copy_text(to, room, str_text(&order));
 	free(best);
 }
@@ -89,8 +96,8 @@ static void make_forecasts(struct run_choice *c, const struct estimate *e)
 {
 	size_t n, *count = &c->forecast_count;
 
-	c->forecasts = xcalloc(e->count + 1, sizeof(*c->forecasts));
-	for (size_t i = 0; i < e->count; i++) {
+	c->forecasts = xcalloc(e->count + 2, sizeof(*c->forecasts));
+	for (size_t i = 0; i < e->count + (e->kept > 0); i++) {
 		const struct plan_machine *m = &e->machines[i];
 		const struct offer *o = &e->offers[i];
 		for (n = 0; n < *count; n++)

@@ -657,6 +657,15 @@ static void make_machine(struct estimate *e, const struct estimate_of *of, size_
 		m->batch_max = 0;
 }
 
+/* Leaves what a pod that is up does for another run. */
+static void omit_boot(struct cold *c)
+{
+	static const enum cold_phase over[] = {COLD_QUEUE, COLD_BOOT, COLD_SETUP, COLD_UNPACK};
+
+	for (size_t i = 0; i < ARRAY_LEN(over); i++)
+		c->phase[over[i]].p50_s = c->phase[over[i]].p90_s = 0;
+}
+
 void estimate_fill(struct estimate *out, const struct estimate_of *of, const struct offer *offers,
 		   size_t count)
 {
@@ -666,9 +675,11 @@ void estimate_fill(struct estimate *out, const struct estimate_of *of, const str
 	double estimated_s = 0;
 	bool any_fits = false, any_runs = false;
 	int largest = 1;
+	const size_t all = count + of->kept;
 
 	*out = (struct estimate){.offers = offers,
 				 .count = count,
+				 .kept = of->kept,
 				 .need_gb = needs->vram_gb,
 				 .need = vram_need_of(needs)};
 	out->setup_download_mb = needs->setup ? needs->setup_download_mb : 0;
@@ -688,17 +699,21 @@ void estimate_fill(struct estimate *out, const struct estimate_of *of, const str
 		prior.each_s = estimated_s / out->sum;
 	out->audio_s = needs->command ? 0 : out->sum * 60 / PRIOR_CHARS_PER_MINUTE;
 	out->lengths = lengths;
-	out->machines = xcalloc(count + 1, sizeof(*out->machines));
-	out->speed_from = xcalloc(count + 1, sizeof(*out->speed_from));
-	out->extras = xcalloc(count + 1, sizeof(*out->extras));
-	out->unfit = xcalloc(count + 1, sizeof(*out->unfit));
-	out->unfit_kind = xcalloc(count + 1, sizeof(*out->unfit_kind));
+	out->machines = xcalloc(all + 1, sizeof(*out->machines));
+	out->speed_from = xcalloc(all + 1, sizeof(*out->speed_from));
+	out->extras = xcalloc(all + 1, sizeof(*out->extras));
+	out->unfit = xcalloc(all + 1, sizeof(*out->unfit));
+	out->unfit_kind = xcalloc(all + 1, sizeof(*out->unfit_kind));
 	out->failing = extras_failing(of);
 	out->wish.failing_share = out->failing.value;
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < all; i++) {
 		learn_provider(&pods, of, offers[i].provider, out->audio_s);
 		mark_if_unfit(out, of, i);
 		make_machine(out, of, i, &prior, &pods);
+		if (i >= count) {
+			omit_boot(&out->machines[i].cold);
+			continue;
+		}
 		bool fits = batch_max_of(needs, &offers[i], &(struct learned_speed){0}) > 0;
 		any_fits |= fits;
 		any_runs |= fits && (!out->unfit[i][0] || out->unfit_kind[i] == UNFIT_NAMED);
@@ -707,7 +722,7 @@ void estimate_fill(struct estimate *out, const struct estimate_of *of, const str
 		extras_saves(of->run->runs->store, needs, &out->extras[0]);
 	out->none_can_run = any_fits && !any_runs;
 	out->never_fits = count && !any_fits;
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < all; i++)
 		largest = MAX(largest, out->machines[i].batch_max);
 	plan_work_init(&out->work, lengths, out->open, largest, out->audio_s);
 	free(pods.rows);
@@ -754,47 +769,30 @@ enum plan_verdict estimate_choose(const struct estimate *e, struct plan *out)
 	return verdict;
 }
 
-/* Leaves what a pod that is up does for another run. */
-static void omit_boot(struct cold *c)
+/* The plan of kept pods with this wish. False: none keeps its limits. */
+static bool plan_on_kept(const struct estimate *e, const struct plan_wish *wish, struct plan *out)
 {
-	static const enum cold_phase over[] = {COLD_QUEUE, COLD_BOOT, COLD_SETUP, COLD_UNPACK};
+	struct plan p;
 
-	for (size_t i = 0; i < ARRAY_LEN(over); i++)
-		c->phase[over[i]].p50_s = c->phase[over[i]].p90_s = 0;
+	if (!e->kept || !e->open ||
+	    plan_choose(&p, &e->work, &e->machines[e->count], 1, wish) != PLAN_FOUND)
+		return false;
+	*out = p;
+	out->machine = (int)e->count;
+	return true;
 }
 
 bool estimate_choose_kept(const struct estimate *e, int kept, struct plan *out)
 {
-	struct plan_machine *machines = xcalloc(e->count + 1, sizeof(*machines));
-	int *at = xcalloc(e->count + 1, sizeof(*at));
-	size_t count = list_rented_first(e, machines, at);
 	struct plan_wish wish = e->wish;
-	struct plan p = {0};
 
-	for (size_t i = 0; i < count; i++)
-		omit_boot(&machines[i].cold);
 	wish.pods_most = wish.pods_most ? MIN(wish.pods_most, kept) : kept;
-	bool found = kept > 0 && wish.pods <= kept &&
-		     plan_choose(&p, &e->work, machines, count, &wish) == PLAN_FOUND;
-	if (found) {
-		p.machine = at[p.machine];
-		*out = p;
-	}
-	free(machines);
-	free(at);
-	return found;
+	return kept > 0 && wish.pods <= kept && plan_on_kept(e, &wish, out);
 }
 
-/* As *pick, with all pods up. */
-static bool plan_on_kept(const struct estimate *e, const struct plan *pick, struct plan *out)
+bool estimate_is_on_kept(const struct estimate *e, const struct plan *p)
 {
-	struct plan_machine m = e->machines[pick->machine];
-	struct plan_wish wish = e->wish;
-
-	omit_boot(&m.cold);
-	wish.pods = pick->pods;
-	wish.within_s = wish.cap_s = wish.budget_usd = 0;
-	return plan_choose(out, &e->work, &m, 1, &wish) == PLAN_FOUND;
+	return p->machine >= (int)e->count;
 }
 
 static double mix(double cold, double kept, double share)
@@ -804,13 +802,15 @@ static double mix(double cold, double kept, double share)
 
 void estimate_take_kept(const struct estimate *e, struct plan *pick, int kept)
 {
+	struct plan_wish wish = e->wish;
 	struct plan up;
 
-	if (kept <= 0 || pick->pods <= 0 || !plan_on_kept(e, pick, &up))
+	wish.pods = pick->pods;
+	wish.within_s = wish.cap_s = wish.budget_usd = 0;
+	if (kept <= 0 || pick->pods <= 0 || !plan_on_kept(e, &wish, &up))
 		return;
 	double share = MIN((double)kept / pick->pods, 1.0);
 	if (share >= 1) {
-		up.machine = pick->machine;
 		*pick = up;
 		return;
 	}

@@ -24,6 +24,8 @@ struct estimate_of {
 	int64_t volume_gb;         /* if it is created */
 	const char *const *stages; /* names of what follows; NULL-terminated; NULL: nothing */
 	bool gpus_named;           /* the user names the GPUs that will do */
+	/* after the offers in their list: pods of one kind that other runs keep */
+	size_t kept;
 	struct plan_wish wish;     /* as the user has it; the canary and what fails are added */
 	/* Sets *value to this key of the provider's settings: money in micro-dollars, durations in
 	 * ms; leaves it where such providers have no such key. True: the user gave it. */
@@ -81,6 +83,9 @@ struct estimate {
 	struct extra failing;              /* share of segments that are rendered again */
 	const struct offer *offers;        /* borrowed */
 	size_t count;
+	/* pods that other runs keep, all of one kind: offers[count] and machines[count] on. They
+	 * neither boot nor set up their environment */
+	size_t kept;
 	size_t segments, open;    /* open: still to render */
 	double *lengths;          /* of the open ones, the longest first */
 	double sum;               /* sum of their lengths: characters for speech */
@@ -114,11 +119,14 @@ void estimate_free(struct estimate *e);
 /* Chooses the best plan among the offers that a run would rent first (the config orders providers
  * and GPUs) and whose speed is known. PLAN_NOTHING_FITS with an empty *out if there are none. */
 enum plan_verdict estimate_choose(const struct estimate *e, struct plan *out);
-/* The same with no more pods than earlier runs keep. False: no such plan keeps all limits. */
+/* The best plan with kept pods alone, at most so many: out->machine is count. False: no such plan
+ * keeps all limits. */
 bool estimate_choose_kept(const struct estimate *e, int kept, struct plan *out);
-/* Changes the chosen plan to one whose first `kept` pods are up already: earlier runs kept them, so
- * they neither boot nor set up their environment. */
+/* Changes the chosen plan to one whose first pods are kept ones, at most so many, at the price and
+ * speed of these. Where that are all, pick->machine becomes count. */
 void estimate_take_kept(const struct estimate *e, struct plan *pick, int kept);
+/* Whether this plan has kept pods alone. */
+bool estimate_is_on_kept(const struct estimate *e, const struct plan *p);
 /* GiB of memory of one card of this offer that an engine can use. */
 double estimate_usable_gib(const struct offer *o);
 

@@ -176,8 +176,9 @@ int run_release(const struct runs *rs, const struct run_row *run, enum run_statu
 /* For struct engine_setup.take: moves an offered pod that fits `want` to this run, with its keys.
  * Returns false if there is none. */
 bool run_take_kept(struct run *run, const json_t *want, struct pod_row *pod);
-/* Number of offered pods that fit this run now, by run->setup and run->row.planned_ms. */
-int run_kept_pods(const struct run *run);
+/* Lists the offered pods that fit this run now, by run->setup and run->row.planned_ms, in the order
+ * in which it would take them. The caller frees *out. Returns the count. */
+size_t run_kept_pods(const struct run *run, struct pod_row **out);
 /* For struct engine_setup.wanted: whether a living run waits for a pod like this one. */
 bool runs_want_pod(const struct runs *rs, const struct pod_row *pod);
 /* Runs the client that keeps the pods offered by the run `from`, in a run of its own. It ends once

@@ -696,21 +696,22 @@ bool run_take_kept(struct run *run, const json_t *want, struct pod_row *pod)
 	return taken;
 }
 
-int run_kept_pods(const struct run *run)
+size_t run_kept_pods(const struct run *run, struct pod_row **out)
 {
 	const struct engine_setup *s = &run->setup;
-	struct pod_row *pods = NULL;
-	size_t count = 0;
-	int fit = 0;
+	size_t count = 0, fit = 0;
 
 	CLEANUP(json_decref)
 	json_t *want =
 		pooled_want(s, s->conf.max_cost_microusd ? s->conf.max_cost_microusd : INT64_MAX);
-	if (store_pods(run->runs->store, NULL, true, &pods, &count, NULL) < 0)
+	*out = NULL;
+	if (store_pods(run->runs->store, NULL, true, out, &count, NULL) < 0)
 		return 0;
 	for (size_t i = 0; i < count; i++)
-		fit += pooled_fits(want, &pods[i], clock_wall_ms());
-	free(pods);
+		if (pooled_fits(want, &(*out)[i], clock_wall_ms()))
+			(*out)[fit++] = (*out)[i];
+	if (fit)
+		qsort(*out, fit, sizeof(**out), compare_kept);
 	return fit;
 }
 

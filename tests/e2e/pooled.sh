@@ -397,6 +397,52 @@ t_a_kept_pod_keeps_a_deadline() {
 	is "$STATUS" 5 "plan without a kept pod ($(tail -n 1 err.txt))"
 	has err.txt "booting a pod alone takes "
 }
+# The pod was rented when an hour cost a tenth of what it costs now: that is what it goes on to cost. A plan with saved offers knows it, too.
+t_a_kept_pod_is_planned_at_its_own_price() {
+	local live way
+	allow_volumes v
+	job_in one 2 'keep_warm = "60s";'
+	job_in two 2
+	sed -i 's/price_per_hour = 0.69/price_per_hour = 6.90/' two/burst.cfg
+	(cd two && "$BURST" offers --json >../offers.json 2>/dev/null)
+	run_in one
+	wait_for 10 "the pod to be kept" kept_now
+	for way in "" "--offers offers.json"; do
+		# shellcheck disable=SC2086 # words
+		burst plan two/burst.cfg --json $way
+		is "$STATUS $(json '.pick.price_usd_hour, .pick.pods, .warm_pods' | xargs)" "0 0.69 1 1" "the plan $way ($(tail -n 1 err.txt))"
+		live=${live:-$(json .pick.cost_usd)}
+		is "$(json .pick.cost_usd)" "$live" "its cost $way"
+	done
+	schema plan
+	run_in two
+	is "$STATUS" 0 "the second run ($(tail -n 1 two.err))"
+	is "$(ledger "select p.price_microusd_h, r.planned_microusd from pod p join run r on r.id = p.run where r.job = 'two'")" \
+		"690000|$(jq -n "$live * 1e6 | round")" "price and planned cost"
+	has two.err "; with pods that are kept)"
+}
+# A budget that is spent before any pod could boot is kept with the pod that is up.
+t_a_kept_pod_keeps_a_budget() {
+	local command
+	allow_volumes v
+	job_in one 2 'keep_warm = "60s";'
+	job_in two 2 'lease = "60s";'
+	job_in three 2 'lease = "60s";'
+	run_in one
+	wait_for 10 "the pod to be kept" kept_now
+	ledger "update pod set create_ms = create_ms - 600000, rented_ms = rented_ms - 600000 where handed_to != ''" # as if it had booted for ten minutes
+	burst plan two/burst.cfg --max-cost 0.05 --json
+	is "$STATUS $(json .verdict)" "0 found" "plan ($(tail -n 1 err.txt))"
+	run_in two --max-cost 0.05
+	is "$STATUS" 0 "run ($(tail -n 1 two.err))"
+	is "$(creates)" 1 "pods created"
+	wait_for 70 "the pod to be gone" all_over
+	for command in plan run; do
+		burst $command three/burst.cfg --max-cost 0.05
+		is "$STATUS" 5 "$command without a kept pod ($(tail -n 1 err.txt))"
+		has err.txt "is spent before a pod is ready"
+	done
+}
 t_the_plan_counts_warm_pods() {
 	allow_volumes v
 	job_in one 2 "$KEEP"

@@ -279,53 +279,87 @@ static void a_decision_comes_back_from_the_ledger(void **state)
 	estimate_free(&e);
 }
 
-/* A cold start of 70 s: 10 queue, 40 boot, 2 connect, 3 sync, 5 set-up, 10 load. The kept pod has
- * 15 of these. Three segments of 1 s each, at $0.001 a second. */
+/* A cold start of 70 s: 10 queue, 40 boot, 2 connect, 3 sync, 5 set-up, 10 load. A kept pod has 15 of
+ * these. Three segments of 1 s each, at $0.001 a second; kept pods cost half as much and take 2 s. */
 static void kept_pods_do_not_boot(void **state)
 {
 	(void)state;
 	static const struct {
 		const char *name;
 		int pods, kept;
-		double makespan_s, billed_s;
+		double makespan_s, billed_s, usd;
 	} plans[] = {
-		{"none kept", 1, 0, 73, 73},        {"the only one", 1, 1, 18, 18},
-		{"more than needed", 1, 4, 18, 18}, {"all of three", 3, 3, 16, 48},
-		{"one of three", 3, 1, 71, 158},
+		{"none kept", 1, 0, 73, 73, .073},
+		{"the only one", 1, 1, 21, 21, .0105},
+		{"more than needed", 1, 4, 21, 21, .0105},
+		{"all of three", 3, 3, 17, 51, .0255},
+		{"one of three", 3, 1, 71, 159, .1505},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(plans); i++) {
 		struct offer offers[OFFERS_MOST] = {0};
-		struct estimate e =
-			estimate_of((struct on_offer[OFFERS_MOST]){{"A", 3.6, .01}}, offers);
-		struct plan pick;
+		struct estimate e = estimate_of(
+			(struct on_offer[OFFERS_MOST]){{"A", 3.6, .01}, {"B", 1.8, .02}}, offers);
+		struct plan pick, kept_alone;
 		struct cold_time *phase = e.machines[0].cold.phase;
 		phase[COLD_QUEUE] = (struct cold_time){10, 10, 3};
 		phase[COLD_BOOT] = (struct cold_time){40, 40, 3};
-		phase[COLD_CONNECT] = (struct cold_time){2, 2, 3};
-		phase[COLD_SYNC] = (struct cold_time){3, 3, 3};
 		phase[COLD_SETUP] = (struct cold_time){5, 5, 3};
-		phase[COLD_LOAD] = (struct cold_time){10, 10, 3};
+		for (int k = 0; k < 2; k++) {
+			phase = e.machines[k].cold.phase;
+			phase[COLD_CONNECT] = (struct cold_time){2, 2, 3};
+			phase[COLD_SYNC] = (struct cold_time){3, 3, 3};
+			phase[COLD_LOAD] = (struct cold_time){10, 10, 3};
+		}
+		e.count = e.kept = 1;
+		e.open = e.work.count;
 		e.wish.pods = plans[i].pods;
 		assert_int_equal(plan_choose(&pick, &e.work, e.machines, 1, &e.wish), PLAN_FOUND);
 		estimate_take_kept(&e, &pick, plans[i].kept);
 		if (fabs(pick.makespan_p50_s - plans[i].makespan_s) > 1e-6 ||
 		    fabs(pick.billed_s - plans[i].billed_s) > 1e-6 ||
-		    fabs(pick.cost_usd - plans[i].billed_s / 1000) > 1e-9)
+		    fabs(pick.cost_usd - plans[i].usd) > 1e-9)
 			fail_msg("%s: %g s, %g s billed, $%g", plans[i].name, pick.makespan_p50_s,
 				 pick.billed_s, pick.cost_usd);
-		/* only kept pods keep 60 s; one needs 15 s and three for the work, three 15 and one
-		 */
-		e.wish.pods = 0;
-		e.wish.within_s = 60;
+		assert_int_equal(estimate_is_on_kept(&e, &pick), plans[i].kept >= plans[i].pods);
+		/* only kept pods keep 60 s, or a budget below a cold start of $0.07; one needs 15 s
+		 * and six for the work, three 15 and two */
+		e.wish = (struct plan_wish){.within_s = 60};
 		assert_int_equal(plan_choose(&pick, &e.work, e.machines, 1, &e.wish),
 				 PLAN_TOO_SLOW);
-		assert_int_equal(estimate_choose_kept(&e, plans[i].kept, &pick), plans[i].kept > 0);
-		assert_true(!plans[i].kept || pick.pods <= plans[i].kept);
-		e.wish.within_s = 16.5;
-		assert_false(estimate_choose_kept(&e, 1, &pick));
+		assert_int_equal(estimate_choose_kept(&e, plans[i].kept, &kept_alone),
+				 plans[i].kept > 0);
+		assert_true(!plans[i].kept || kept_alone.pods <= plans[i].kept);
+		e.wish.within_s = 17.5;
+		assert_false(estimate_choose_kept(&e, 1, &kept_alone));
+		e.wish = (struct plan_wish){.budget_usd = .02};
+		assert_int_equal(plan_choose(&pick, &e.work, e.machines, 1, &e.wish),
+				 PLAN_TOO_EXPENSIVE);
+		assert_int_equal(estimate_choose_kept(&e, plans[i].kept, &kept_alone),
+				 plans[i].kept > 0);
 		estimate_free(&e);
 	}
+}
+
+/* The run that follows a plan on a kept pod takes it over, though its GPU is not on offer now. */
+static void the_gpu_of_a_kept_pod_is_wanted(void **state)
+{
+	struct offer offers[OFFERS_MOST] = {0};
+	CLEANUP(config_free) struct config *config = config_of("");
+	struct estimate e =
+		estimate_of((struct on_offer[OFFERS_MOST]){{"A", 1, .01}, {"B", 1, .01}}, offers);
+	const struct job_needs needs = {.gpu = true};
+	struct run_choice choice = {.row.gpus_open = true};
+
+	(void)state;
+	e.count = e.kept = 1;
+	run_choose(&choice, &e, &(struct plan){.pods = 1, .machine = 1}, &needs);
+	assert_string_equal(choice.row.gpus, "B,A");
+	assert_int_equal(choice.forecast_count, 2);
+	run_choose(&choice, &e, &(struct plan){.pods = 1}, &needs);
+	assert_string_equal(choice.row.gpus, "A,B");
+	run_choice_free(&choice);
+	estimate_free(&e);
 }
 
 /* 20 s and $0.0400 were planned; it took 25 s, from the create to the last file. */
@@ -363,6 +397,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kept_pods_do_not_boot),
+		cmocka_unit_test(the_gpu_of_a_kept_pod_is_wanted),
 		cmocka_unit_test(both_differences_are_named),
 		cmocka_unit_test(gpus_are_ordered_by_what_the_job_costs),
 		cmocka_unit_test(the_first_gpu_is_the_plans),
