@@ -221,6 +221,7 @@ static int make_estimate(struct estimate *out, struct launch *l, const struct of
 		.kept = kept,
 		.provider_setting = find_provider_setting,
 		.ctx = l,
+		.find_provider = provider_find,
 	};
 
 	*out = (struct estimate){0};

@@ -99,6 +99,33 @@ static void add_pods_limit(struct str *to, const struct estimate *e, const struc
 		 plan_seconds(time, wider.makespan_p50_s), plan_dollars(cost, wider.cost_usd));
 }
 
+/* Pods are created a minute later each time that their provider's limit of calls is used up. */
+static void add_creates_limit(struct str *to, const struct estimate *e, const struct plan *pick)
+{
+	const struct plan_machine *m = &e->machines[pick->machine];
+	const char *provider = e->offers[pick->machine].provider;
+	struct plan_machine unlimited = *m;
+	struct plan wider;
+	char time[24], cost[32];
+
+	unlimited.creates_a_minute = 0;
+	if (!m->creates_a_minute || 2 * pick->pods < m->creates_a_minute ||
+	    plan_choose(&wider, &e->work, &unlimited, 1, &e->wish) == PLAN_NOTHING_FITS)
+		return;
+	if (wider.pods > MAX(pick->pods, m->creates_a_minute))
+		str_addf(to,
+			 "pods: %s takes %d creates a minute, and later pods would find no work; "
+			 "without that limit %d: %s, %s\n",
+			 provider, m->creates_a_minute, wider.pods,
+			 plan_seconds(time, wider.makespan_p50_s),
+			 plan_dollars(cost, wider.cost_usd));
+	else if (pick->pods > m->creates_a_minute)
+		str_addf(to,
+			 "pods: %s takes %d creates a minute: the last pod is created %s later\n",
+			 provider, m->creates_a_minute,
+			 plan_seconds(time, 60.0 * ((pick->pods - 1) / m->creates_a_minute)));
+}
+
 void plan_wishes(struct str *to, const struct estimate *e, const struct plan *pick)
 {
 	const struct plan_wish *wish = &e->wish;
@@ -116,7 +143,7 @@ void plan_wishes(struct str *to, const struct estimate *e, const struct plan *pi
 	if (wish->pods > pick->pods && (size_t)pick->pods >= e->open)
 		str_addf(to, "pods: %d of %d, since there are no more segments\n", pick->pods,
 			 wish->pods);
-	else if (wish->pods > pick->pods)
+	else if (wish->pods > pick->pods && wish->staged)
 		str_addf(to,
 			 "pods: %d of %d, since another would still boot when the work is done; "
 			 "--goal time rents all at once\n",
@@ -129,6 +156,7 @@ void plan_wishes(struct str *to, const struct estimate *e, const struct plan *pi
 			 "%s ends there, and `burst resume` continues it\n",
 			 plan_seconds(most, pick->makespan_p90_s),
 			 plan_seconds(least, wish->cap_s));
+	add_creates_limit(to, e, pick);
 	if (pick->at_risk_usd > 0)
 		str_addf(to,
 			 "first segments: %d pods work while these are checked; bad ones stop the "

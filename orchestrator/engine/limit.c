@@ -57,6 +57,13 @@ static int64_t wait_until(int64_t at_ms, int64_t now_ms)
 
 /* When the newest such call was sent that may end a pod that bills. The vendor's limit may be out
  * of date: one call a minute tests it. NULL: the class waits as long as the limit requires. */
+int limits_creates_a_minute(int per_minute)
+{
+	const struct limit_window w = {.quota = per_minute, .length_ms = 60000};
+
+	return per_minute > 0 ? MAX(per_minute - (int)reserved_calls(&w, CALL_CREATE, 0), 1) : 0;
+}
+
 static int64_t *newest_pressing(struct limits *l, enum call_class class)
 {
 	return class == CALL_RELEASE ? &l->released_ms : class == CALL_LIST ? &l->listed_ms : NULL;

@@ -52,6 +52,9 @@ void limits_write(const struct limits *l, char text[LIMIT_TEXT_MAX]);
 /* Reads what limits_write() wrote; an unreadable line counts as nothing known. */
 void limits_read(struct limits *l, const char *text);
 
+/* How many creates go within a minute, of so many calls that an account may send; 0: no limit. */
+int limits_creates_a_minute(int per_minute);
+
 /* Between processes. store may be NULL (only this process), and a ledger that cannot be read or
  * written limits nothing. */
 struct limiter;

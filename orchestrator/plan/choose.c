@@ -170,6 +170,8 @@ struct shape {
 	 * up at once */
 	double coming;
 	double waited; /* what the others do not render meanwhile, shared by all */
+	/* the mean time for which pods wait for their create, which bills nothing */
+	double queued;
 };
 
 /* Seconds of all workers together for what follows the canary. again: renders per good segment. */
@@ -195,6 +197,38 @@ void plan_basis_init(struct plan_basis *out, const struct plan_machine *m)
 	out->cold_slack = MAX(spread_quantile(&out->cold, SPREAD_Z90) - out->cold_p50, 0.0);
 }
 
+#define MINUTE_S 60.0
+
+/* Of pods that are created so many a minute, those that come before the others have done the work:
+ * work_s, as one pod would take for it. */
+static int created_in_time(int pods, int a_minute, double work_s)
+{
+	double minutes =
+		1; /* by their last one, earlier pods have rendered for 1, 2, ... of them */
+
+	while (minutes * a_minute < pods &&
+	       a_minute * MINUTE_S * minutes * (minutes + 1) / 2 < work_s)
+		minutes++;
+	return (int)MIN((double)pods, minutes * a_minute);
+}
+
+/* Seconds, the mean of all pods. */
+static double mean_queued_s(int pods, int a_minute)
+{
+	double full = pods / a_minute, rest = pods % a_minute;
+
+	return MINUTE_S * (a_minute * full * (full - 1) / 2 + rest * full) / pods;
+}
+
+/* Takes the provider's limit of creates into account. work_s: as one pod would take for it. */
+static void limit_creates(struct shape *s, const struct plan_machine *m, double work_s)
+{
+	if (!m->creates_a_minute || s->pods <= m->creates_a_minute)
+		return;
+	s->pods = created_in_time(s->pods, m->creates_a_minute, work_s);
+	s->queued = mean_queued_s(s->pods, m->creates_a_minute);
+}
+
 /* What `pods` pods render and when; fewer if a run would not rent as many. */
 static struct shape shape_of(const struct plan_work *w, const struct plan_machine *m,
 			     const struct plan_basis *k, int pods, int batch_most,
@@ -204,10 +238,14 @@ static struct shape shape_of(const struct plan_work *w, const struct plan_machin
 	double again = cost_attempts(1, wish->failing_share), coming = k->cold_p50 - k->setup;
 	struct shape s = {.pods = pods, .canary = canary_s(w, m, canary) * again};
 
-	if (wish->staged && pods > 1) {
+	if (pods > 1) {
 		struct rounds alone = share_evenly(count, m->workers, batch_most);
-		s.pods = staged_pods(pods, rest_of(w, m, &alone, canary, again) / m->workers,
-				     coming);
+		double alone_s = rest_of(w, m, &alone, canary, again) / m->workers;
+		if (wish->staged)
+			s.pods = staged_pods(pods, alone_s, coming);
+		limit_creates(&s, m, alone_s);
+	}
+	if (wish->staged && pods > 1) {
 		s.coming = s.pods > 1 ? coming : 0;
 		s.waited = s.coming * (s.pods - 1) / s.pods;
 	}
@@ -330,7 +368,8 @@ static void draft_plan(struct draft *out, const struct plan_work *w, const struc
 		.pods = s.pods,
 		.batch = (int)s.rounds.batch,
 		.work_s = s.canary + s.rest / m->workers,
-		.makespan_p50_s = k->cold_p50 + busy_s + s.waited + repeated_s + m->tail_s,
+		.makespan_p50_s =
+			k->cold_p50 + s.queued + busy_s + s.waited + repeated_s + m->tail_s,
 		.billed_s = billed_s(m, k, &s, mean_s, repeated_s + m->tail_s + m->release_s),
 	};
 	p.makespan_p90_s = p.makespan_p50_s;

@@ -52,13 +52,15 @@ struct plan_machine {
 	/* how far all of it may be off, as spread_of_factor() takes it; 0: it is exact */
 	double speed_sigma;
 	enum plan_source speed_source;
-	bool gain_unknown; /* what larger batches gain; `speed` then assumes nothing */
-	int speed_runs;    /* measured: in so many runs */
-	double host_share; /* of batch times that no GPU shortens; 1: the GPU plays no part */
-	int workers;       /* processes per pod, at least 1 */
-	int batch_max;     /* by engine and memory, at least 1; 0: does not fit */
-	int pods_max;      /* pods at most; 0: no limit */
-	double tail_s;     /* per pod, from its last batch to its last file */
+	bool gain_unknown;    /* what larger batches gain; `speed` then assumes nothing */
+	int speed_runs;       /* measured: in so many runs */
+	double host_share;    /* of batch times that no GPU shortens; 1: the GPU plays no part */
+	int workers;          /* processes per pod, at least 1 */
+	int batch_max;        /* by engine and memory, at least 1; 0: does not fit */
+	int pods_max;         /* pods at most; 0: no limit */
+	int creates_a_minute; /* the provider's limit: further pods are created a minute later; 0:
+				 none */
+	double tail_s;        /* per pod, from its last batch to its last file */
 	/* per pod, from then until it bills no more; below 0 where files come without it */
 	double release_s;
 };

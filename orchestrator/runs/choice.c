@@ -73,8 +73,8 @@ static void add_gpu(struct str *list, const char *gpu, size_t room)
 		str_addf(list, "%s%s", list->len ? "," : "", gpu);
 }
 
-/* Names separated by commas: the pick's, then the others, the best first; kept pods may have another
- * one. "" if none fits. */
+/* Names separated by commas: the pick's, then the others, the best first; kept pods may have
+ * another one. "" if none fits. */
 static void list_gpus(char *to, size_t room, const struct estimate *e, const struct plan *pick)
 {
 	struct ranked *best = xcalloc(e->count + 1, sizeof(*best));

@@ -9,6 +9,7 @@
 #include "base/gpus.h"
 #include "engine/image.h"
 #include "engine/learn.h"
+#include "engine/limit.h"
 #include "engine/past.h"
 #include "engine/prices.h"
 #include "impl.h"
@@ -561,9 +562,9 @@ static void mark_if_speed_unknown(struct estimate *e, const struct estimate_of *
  * share its processors. 0: no limit. A pod with a price stands for a machine of its own. */
 static int pods_max_of(const struct estimate_of *of, const struct offer *o, int workers)
 {
-	const struct engine_provider *p = run_provider(of->run, o->provider);
+	const struct provider_ops *ops = of->find_provider(o->provider);
 
-	if (!p || !p->ops->shares_machine || o->price_microusd_h != 0)
+	if (!ops || !ops->shares_machine || o->price_microusd_h != 0)
 		return o->pods_max;
 	int help = MAX((int)sysconf(_SC_NPROCESSORS_ONLN) / workers, 1);
 	return o->pods_max ? MIN(help, o->pods_max) : help;
@@ -585,8 +586,9 @@ static void add_extras(struct plan_machine *m, struct extras *x, const struct es
 	m->save_s = x->save_s;
 	m->save_every_s = x->save_s > 0 ? x->saves.value : 0;
 	x->env_in_image = is_env_in_image(of, needs, o->provider);
-	const struct engine_provider *p = run_provider(of->run, o->provider);
-	m->cold.queue_is_free = p && p->ops->waits_free;
+	const struct provider_ops *ops = of->find_provider(o->provider);
+	m->cold.queue_is_free = ops && ops->waits_free;
+	m->creates_a_minute = ops ? limits_creates_a_minute(ops->calls_per_minute) : 0;
 	fill_cold(&m->cold, of, needs, o->gpu, pods, x->env_in_image);
 	compare_volume(x, of, needs, o->gpu, pods);
 }

@@ -31,6 +31,8 @@ struct estimate_of {
 	 * ms; leaves it where such providers have no such key. True: the user gave it. */
 	bool (*provider_setting)(void *ctx, const char *provider, const char *key, int64_t *value);
 	void *ctx;
+	/* NULL: there is no such provider. It need not be open. */
+	const struct provider_ops *(*find_provider)(const char *name);
 };
 
 struct extra {

@@ -115,20 +115,39 @@ t_saved_offers_where_the_volume_is() {
 # 1,200 items of 1 s, each by itself, on pods that take 90 s: 150 pods render 8 each, and 98.3 s of each, 99 billed ones, cost $2.97.
 # A time of 7 s would take 172 pods.
 t_a_budget_alone_ends_the_width() {
-	cold_starts runpod 90
-	batches runpod 1 'gpu = "RTX 4090"; each = 0.0125;'
-	jq -s . <(offer runpod "RTX 4090" 0.72) >offers.json
+	cold_starts modal 90
+	batches modal 1 'gpu = "RTX 4090"; each = 0.0125;'
+	jq -s . <(offer modal "RTX 4090" 0.72) >offers.json
 	equal_lines 1200
-	planned 'the fastest for $3' "150 x RTX 4090 at runpod" 98.1 2.97 "--goal time --max-cost 3.00"
+	planned 'the fastest for $3' "150 x RTX 4090 at modal" 98.1 2.97 "--goal time --max-cost 3.00"
 	burst plan --offers offers.json --goal time --max-cost 3.00
 	hasnt out.txt "without that limit"
 	(ulimit -n 500 && burst plan --offers offers.json --goal time --max-cost 3.00)
 	grep -qE '^pods: the open files of this process allow [0-9]+ \(`ulimit -n`\); without that limit 150: 1m38s, \$2\.97' out.txt ||
 		complain "a limit of files: $(grep ^pods: out.txt)"
 	# two items each on 600 pods; one each would take 1,200
-	planned "for any money" "600 x RTX 4090 at runpod" 92.1 11.16 "--goal time --max-cost 30.00"
+	planned "for any money" "600 x RTX 4090 at modal" 92.1 11.16 "--goal time --max-cost 30.00"
 	burst plan --offers offers.json --goal time --max-cost 30.00
 	has out.txt 'pods: a run has 1000 at most; without that limit 1200: 1m31s, $22.08'
+}
+# The same at a provider that takes 54 creates a minute. A second minute's pods would be up after the first 54 have done 1,200 s of work. 53
+# pods take as many rounds as 54. Of 12,000 s they find some: by then 54 pods have done 3,240 s, and by the third minute 9,720, by the fourth all.
+# Of 160 pods 54 come at once, 54 after a minute, 52 after two: 59.25 s on average; each renders 75 of 12,000 items.
+t_creates_a_minute_end_the_width() {
+	cold_starts runpod 90
+	batches runpod 1 'gpu = "RTX 4090"; each = 0.0125;'
+	jq -s . <(offer runpod "RTX 4090" 0.72) >offers.json
+	equal_lines 1200
+	planned "a minute's pods" "53 x RTX 4090 at runpod" 113.1 1.1978 "--goal time --max-cost 30.00"
+	burst plan --offers offers.json --goal time --max-cost 30.00
+	has out.txt 'pods: runpod takes 54 creates a minute, and later pods would find no work; without that limit 600: 1m32s, $11.16'
+	burst plan --offers offers.json --goal time --max-cost 30.00 --pods 100
+	has out.txt 'plan: 54 pods of RTX 4090 at runpod'
+	hasnt out.txt 'would still boot'
+	equal_lines 12000
+	planned "three minutes' pods" "160 x RTX 4090 at runpod" 224.4 5.312 "--goal time --max-cost 5.40"
+	burst plan --offers offers.json --goal time --max-cost 5.40
+	has out.txt 'pods: runpod takes 54 creates a minute'
 }
 # 1,200 s of work in items of 4 s. Pods that all work at once end after their cold start and their share; the speed is a guess, which leaves
 # less time for it. Until the first item is checked each pod bills 90 + 4 + 0.3 s, so 95, or more where it comes up late.

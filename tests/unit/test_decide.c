@@ -279,8 +279,9 @@ static void a_decision_comes_back_from_the_ledger(void **state)
 	estimate_free(&e);
 }
 
-/* A cold start of 70 s: 10 queue, 40 boot, 2 connect, 3 sync, 5 set-up, 10 load. A kept pod has 15 of
- * these. Three segments of 1 s each, at $0.001 a second; kept pods cost half as much and take 2 s. */
+/* A cold start of 70 s: 10 queue, 40 boot, 2 connect, 3 sync, 5 set-up, 10 load. A kept pod has 15
+ * of these. Three segments of 1 s each, at $0.001 a second; kept pods cost half as much and take 2
+ * s. */
 static void kept_pods_do_not_boot(void **state)
 {
 	(void)state;
@@ -289,10 +290,8 @@ static void kept_pods_do_not_boot(void **state)
 		int pods, kept;
 		double makespan_s, billed_s, usd;
 	} plans[] = {
-		{"none kept", 1, 0, 73, 73, .073},
-		{"the only one", 1, 1, 21, 21, .0105},
-		{"more than needed", 1, 4, 21, 21, .0105},
-		{"all of three", 3, 3, 17, 51, .0255},
+		{"none kept", 1, 0, 73, 73, .073},         {"the only one", 1, 1, 21, 21, .0105},
+		{"more than needed", 1, 4, 21, 21, .0105}, {"all of three", 3, 3, 17, 51, .0255},
 		{"one of three", 3, 1, 71, 159, .1505},
 	};
 

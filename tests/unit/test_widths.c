@@ -67,6 +67,7 @@ static void random_machine(struct plan_machine *m)
 		.workers = (int)random_between(1, 4),
 		.batch_max = often(.3) ? 1 : (int)random_between(1, 80),
 		.pods_max = often(.2) ? (int)random_between(1, 200) : 0,
+		.creates_a_minute = often(.3) ? (int)random_between(1, 60) : 0,
 		.tail_s = random_between(0, 2),
 		.release_s = random_between(-1, 1),
 	};
