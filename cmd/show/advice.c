@@ -268,9 +268,10 @@ static void add_used_share(struct str *to, const struct totals *t, const struct 
 	if (used >= PLAN_USED_GOAL)
 		return;
 	str_addf(to, "%.0f%% of the billed time computed%s; most of the rest went into %s (%.0f%%)",
-		 100 * used, t->lost_s > 0 ? " what was kept" : "", causes[cause].what,
+		 100 * used, t->lost_s > 0 ? " what was kept" : "",
+		 by_tail ? "waiting for one long segment" : causes[cause].what,
 		 100 * MIN(most / t->billed_s, 1.0));
-	if (!by_tail) /* the next line has the cause */
+	if (!by_tail) /* the next line has the way out */
 		str_addf(to, ": %s", way_out(cause, t));
 	if (cause != LOSING && !by_tail)
 		add_way_to_goal(to, t);

@@ -27,6 +27,9 @@ static const char *text_of_bottleneck(enum plan_bottleneck b)
 	case PLAN_BY_COLD_START:
 		return "cold start: pods take longer to boot than to render; more work per run, "
 		       "or fewer pods, make a segment cheaper";
+	case PLAN_BY_LONGEST:
+		return "one long segment, which no two workers can share: split it, or use fewer "
+		       "pods";
 	case PLAN_BY_BANDWIDTH:
 		return "memory bandwidth: larger batches, or a card with more bandwidth, are "
 		       "faster";

@@ -727,6 +727,18 @@ size_t plan_widths(struct plan *out, size_t room, const struct plan_work *w,
 	return kept;
 }
 
+#define LONG_AFTER 1.25 /* of the time that all others take; less is not worth a word */
+
+/* Whether most of the time after the cold start passes with one segment alone. */
+static bool waits_for_longest(const struct plan *p, const struct plan_work *w,
+			      const struct plan_machine *m)
+{
+	double alone_s = longest_alone_s(w, m);
+
+	return p->pods * m->workers > 1 && alone_s > cold_p50_s(&m->cold) &&
+	       alone_s > LONG_AFTER * p->work_s / p->pods;
+}
+
 enum plan_bottleneck plan_bottleneck(const struct plan *p, const struct plan_work *w,
 				     const struct plan_machine *m)
 {
@@ -735,6 +747,8 @@ enum plan_bottleneck plan_bottleneck(const struct plan *p, const struct plan_wor
 	       shared_s = m->speed.longest_s * between_sizes(w, p->batch, mean_longest) * batches;
 	double each_s = m->speed.each_s * w->sum;
 
+	if (waits_for_longest(p, w, m))
+		return PLAN_BY_LONGEST;
 	if (p->pods * cold_billed_p50_s(&m->cold) > p->work_s)
 		return PLAN_BY_COLD_START;
 	if (m->host_share >= 1 || (host_s >= shared_s && host_s >= each_s))

@@ -146,7 +146,13 @@ size_t plan_widths(struct plan *out, size_t room, const struct plan_work *w,
 		   const struct plan_wish *wish);
 
 /* What holds a plan back most. */
-enum plan_bottleneck { PLAN_BY_COLD_START, PLAN_BY_BANDWIDTH, PLAN_BY_COMPUTE, PLAN_BY_HOST };
+enum plan_bottleneck {
+	PLAN_BY_COLD_START,
+	PLAN_BY_LONGEST, /* one segment: its worker ends long after all others */
+	PLAN_BY_BANDWIDTH,
+	PLAN_BY_COMPUTE,
+	PLAN_BY_HOST
+};
 enum plan_bottleneck plan_bottleneck(const struct plan *p, const struct plan_work *w,
 				     const struct plan_machine *m);
 

@@ -422,8 +422,8 @@ static void one_long_segment_is_named(void **state)
 		for (size_t k = 1; k < 3; k++)
 			pods[k] = pod_with(1, 0, 6, 14);
 		advice_add(&text, &(struct advice_of){s, "r", pods, 3, 1000000});
-		bool named =
-			strstr(str_text(&text), "into waiting for work (44%)\none long ") != NULL;
+		bool named = strstr(str_text(&text),
+				    "into waiting for one long segment (44%)\none long ") != NULL;
 		if (named != (cases[i].says != NULL))
 			fail_msg("%s, waiting: it says \"%s\"", cases[i].name, str_text(&text));
 		store_close(s);
