@@ -26,7 +26,7 @@ struct estimate_of {
 	bool gpus_named;           /* the user names the GPUs that will do */
 	/* after the offers in their list: pods of one kind that other runs keep */
 	size_t kept;
-	struct plan_wish wish;     /* as the user has it; the canary and what fails are added */
+	struct plan_wish wish; /* as the user has it; the canary and what fails are added */
 	/* Sets *value to this key of the provider's settings: money in micro-dollars, durations in
 	 * ms; leaves it where such providers have no such key. True: the user gave it. */
 	bool (*provider_setting)(void *ctx, const char *provider, const char *key, int64_t *value);

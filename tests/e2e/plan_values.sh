@@ -179,8 +179,20 @@ t_one_long_segment_bounds_the_time() {
 		printf '{"id":"long","text":"%0240d"}\n' 1
 	} >script.jsonl
 	planned "four pods" "4 x RTX 4090 at runpod" 34.1 0.0184 "--pods 4 --goal time"
+	burst plan --offers offers.json --pods 4 --goal time
+	has out.txt 'limit: one long segment, which no two workers can share: split it, or use fewer pods'
+	burst plan --offers offers.json
+	hasnt out.txt 'limit: one long'
 	burst plan --offers offers.json --deadline 33s
 	is "$STATUS" 5 "a deadline that no schedule keeps"
+}
+
+t_questions_with_answers_by_brute_force() {
+	cold_starts runpod 41
+	cold_starts modal 13
+	python3 "$ROOT/tests/e2e/plan_ask.py" "$BURST" >answers.txt 2>&1
+	echo "    $(tail -n 1 answers.txt)"
+	is "$(tail -n 1 answers.txt | awk '{ print $1 == $3 }')" 1 "answers ($(head -n 3 answers.txt | tr '\n' '|'))"
 }
 
 run_tests "$@"

@@ -127,7 +127,7 @@ static struct estimate estimate_of(const struct on_offer *given, struct offer *o
 static struct run_choice choose(const struct estimate *e, const struct config *config,
 				bool needs_gpu)
 {
-	struct plan pick;
+	struct plan pick = {0};
 	const struct job_needs needs = {.gpu = needs_gpu};
 
 	plan_choose(&pick, &e->work, e->machines, e->count, &e->wish);
