@@ -259,8 +259,6 @@ SERVES_ONE = {
     "jobs/tts/subtitles_in.c": "the reader of subtitles; input.c chooses the reader of a file",
     "jobs/tts/trim.c": "finds the speech in a file; join.c makes the track",
     "jobs/tts/zip.c": "libarchive's zip files; epub.c knows what is in a book",
-    "jobs/tts/marks.c": "reads chunks of foreign files; join.c knows of words alone",
-    "jobs/tts/words.c": "finds marked words in the shown text, and writes them; join.c has the sound",
     "orchestrator/plan/joint_exact.c": "the plan of a few jobs, by every partition; joint.c chooses between it and the search",
     "orchestrator/plan/joint_many.c": "the search for the plan of many jobs",
     "orchestrator/plan/joint_moves.c": "the moves that this search tries",

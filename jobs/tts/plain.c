@@ -103,16 +103,31 @@ static bool goes_on(const struct lines *of, const struct line *l, const struct l
 	return of->wrapped && is_full(of, l, next) && (of->structured || !begins_with_quote(next));
 }
 
+/* Returns whether a sentence ends in the line or at its end. */
+static bool has_stop(const struct line *l)
+{
+	const char *end = l->text + l->len;
+
+	if (l->end == SPLIT_STOP)
+		return true;
+	for (const char *p = l->text; p + 1 < end; p++)
+		if (strchr(".!?", *p) && p[1] == ' ')
+			return true;
+	return false;
+}
+
 /* Finds how the text is laid out. */
 static void measure(struct lines *of)
 {
 	size_t inner = 0, full = 0, open = 0, blocks = 0;
+	bool stops = false;
 	enum kind last = LINE_BLANK;
 
 	for (size_t i = 0; i < of->count; i++) {
 		const struct line *l = &of->list[i];
 		if (l->kind == LINE_TEXT)
 			of->width = MAX(of->width, l->chars);
+		stops |= l->kind == LINE_TEXT && has_stop(l);
 		blocks += (l->kind == LINE_TEXT || l->kind == LINE_HEADING) && last == LINE_BLANK;
 		last = l->kind;
 	}
@@ -125,7 +140,8 @@ static void measure(struct lines *of)
 		full += is_full(of, l, next);
 		open += l->end != SPLIT_STOP && !begins_upper(next); /* lines of verse do not */
 	}
-	of->wrapped = full * 2 > inner && open * 3 > inner;
+	/* without any stop, lines of like length are a list, not sentences */
+	of->wrapped = stops && full * 2 > inner && open * 3 > inner;
 }
 
 static enum kind kind_of(const struct line *l)

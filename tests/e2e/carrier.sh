@@ -64,7 +64,8 @@ t_it_is_killed() {
 	kill -KILL "$(tail -n 1 carriers)"
 	burst_wait
 	ended_well 8
-	is "$(starts)" 2 "connections"
+	# one, one after its end, and one where the pod ends before the answer to its release came
+	[ "$(starts)" = 2 ] || [ "$(starts)" = 3 ] || complain "connections: $(starts)"
 }
 t_it_does_not_end_by_itself() {
 	dialled linger

@@ -113,7 +113,7 @@ bad_plans() {
 		plan|quick||--offers none.json|4|no provider offers what the job needs now
 		plan|quick||--offers absent.json|2|--offers: absent.json: No such file or directory
 		plan|quick||--list-prices -p runpod --gpu RTX-4091|2|gpu = "RTX-4091": none of these offers has it, and no card has this name, did you mean "RTX 4090"?
-		plan|quick||--list-prices -p runpod --gpu L40S:0|2|gpu = "L40S:0": none of these offers has it, and no card has this name
+		plan|quick||--list-prices -p runpod --gpu L40S:0|2|--gpu: gpu = "L40S:0": it must be a GPU, or a GPU and how many of 1 to 64
 	E
 }
 bad_plan() { # bad_plan COMMAND KIND LINE FLAGS STATUS WORDS
@@ -788,9 +788,8 @@ t_breakeven_by_hours_in_use() {
 			create_ms = (select max(started_ms) from run) - $2, start_ms = 0, run_ms = 0, billed_ms = $3, released_ms = 1 + create_ms + $3, gone_ms = released_ms;
 			insert into pod select * from t; drop table t" || complain "the ledger"
 	}
-	ledger "insert into run select null, 'first', job, type, config, output, machine, status, detached, started_ms - 2592000000 + 60000, ended_ms, max_cost_microusd, ends_by_ms,
-		total, rendered, cached, failed, billed_ms, compute_ms, wasted_ms, cost_microusd, counted_microusd, cost_vendor_microusd, unpriced_ms, planned_ms, planned_microusd,
-		replans, replanned, exit_status, error_code, error, commit_id, wants, stage, part_of, stage_input, stage_done from run" || complain "the first run"
+	ledger "create temp table r as select * from run; update r set seq = null, id = 'first', started_ms = started_ms - 2592000000 + 60000;
+		insert into run select * from r; drop table r" || complain "the first run"
 	for day in $(seq 1 20); do
 		pods_ran "a$day" $((day * 86400000)) 3600000
 		pods_ran "b$day" $((day * 86400000)) 1800000

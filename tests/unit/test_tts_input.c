@@ -263,6 +263,11 @@ static const struct {
 	 "third.\n",
 	 "-:The first of the sentences is here.|l:The second one is a little longer.|l:And the "
 	 "third."},
+	{"a list without stops", "a.txt",
+	 "the first of the questions, which is there\nthe second one, which is longer than it\nthe "
+	 "third of them, which ends the list\n",
+	 "-:the first of the questions, which is there|l:the second one, which is longer than "
+	 "it|l:the third of them, which ends the list"},
 	{"words", "a.txt", "apple\nbanana\ncherry\n", "-:apple|l:banana|l:cherry"},
 	{"a poem", "a.txt",
 	 "The sea is calm to-night,\nThe tide is full, the moon lies fair\nUpon the straits;\n\nOn "
