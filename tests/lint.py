@@ -53,9 +53,9 @@ ONLY_IN = [
     (r"sqlite3", ["orchestrator/store/"]),
     (r"libconfig", ["config/setting", "config/parse.c", "config/state.h"]),
     (r"openssl/", ["orchestrator/base/crypto.c"]),
-    (r"archive(_entry)?\.h", ["orchestrator/sync/pack.c", "jobs/tts/zip.c"]),
-    (r"md4c", ["jobs/tts/markdown.c"]),
-    (r"libxml/", ["jobs/tts/xml_library.h"]),
+    (r"archive(_entry)?\.h", ["orchestrator/sync/pack.c", "jobs/text/zip.c"]),
+    (r"md4c", ["jobs/text/markdown.c"]),
+    (r"libxml/", ["jobs/text/xml_library.h"]),
     (r"zlib\.h", ["providers/vast/rent.c"]),
     (r"(linux/)?seccomp\.h", ["providers/local/lockdown.c"]),
     (r"(protobuf-c/|modal\.pb-c)", ["providers/modal/"]),
@@ -120,6 +120,8 @@ def room(path):
 
 
 def may_include(path, target):
+    if path.startswith("jobs/text/") and target.startswith("jobs/tts/"):
+        return False  # a text is read without regard to who speaks it
     return allowed(layer(path), layer(target)) and not room(target) > room(path) >= 0
 
 
@@ -251,14 +253,15 @@ SERVES_ONE = {
     "jobs/agent/serve.c": "the pod's loop; main.c chooses between it and short commands",
     "jobs/agent/volume.c": "commands that fill, list and free a volume, without the loop",
     "jobs/command/size.c": "measures the input in the user's files; command.c has the job",
+    "jobs/text/epub.c": "the reader of books; input.c chooses the reader of a file",
+    "jobs/text/front_matter.c": "what stands above a text; markdown.c reads the text",
+    "jobs/text/heading.c": "the chapter headings of many languages; plain.c knows the layout of a text",
+    "jobs/text/markdown.c": "the reader of Markdown; input.c chooses the reader of a file",
+    "jobs/text/plain.c": "the reader of plain text; input.c chooses the reader of a file",
+    "jobs/text/subtitles_in.c": "the reader of subtitles; input.c chooses the reader of a file",
     "jobs/tts/language.c": "tells a language by its words; needs.c knows what a job needs",
-    "jobs/tts/epub.c": "the reader of books; input.c chooses the reader of a file",
-    "jobs/tts/heading.c": "the chapter headings of many languages; plain.c knows the layout of a text",
-    "jobs/tts/markdown.c": "the reader of Markdown; input.c chooses the reader of a file",
-    "jobs/tts/plain.c": "the reader of plain text; input.c chooses the reader of a file",
-    "jobs/tts/subtitles_in.c": "the reader of subtitles; input.c chooses the reader of a file",
     "jobs/tts/trim.c": "finds the speech in a file; join.c makes the track",
-    "jobs/tts/zip.c": "libarchive's zip files; epub.c knows what is in a book",
+    "jobs/text/zip.c": "libarchive's zip files; epub.c knows what is in a book",
     "orchestrator/plan/joint_exact.c": "the plan of a few jobs, by every partition; joint.c chooses between it and the search",
     "orchestrator/plan/joint_many.c": "the search for the plan of many jobs",
     "orchestrator/plan/joint_moves.c": "the moves that this search tries",
@@ -610,7 +613,7 @@ def main():
         check_include_circles(folder)
     for folder in ("base", "plan", "core", "net", "sync", "store", "engine", "runs", "unattended"):
         check_call_circles(f"orchestrator/{folder}")
-    for folder in ("config", "jobs/agent", "jobs/command", "jobs/tts", "providers/kubernetes", "providers/local", "providers/modal", "providers/runpod", "providers/vast", "providers/slurm", "cmd/launch", "cmd/line", "cmd/show", "cmd/unattended"):
+    for folder in ("config", "jobs/agent", "jobs/command", "jobs/text", "jobs/tts", "providers/kubernetes", "providers/local", "providers/modal", "providers/runpod", "providers/vast", "providers/slurm", "cmd/launch", "cmd/line", "cmd/show", "cmd/unattended"):
         check_call_circles(folder)
     check_vendor_words()
     check_parts()

@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "jobs/workers/python.h"
-#include "script.h"
+#include "jobs/text/script.h"
 
 /* ---- chatterbox ----
  * The weights that from_local() of Chatterbox and Chatterbox-Turbo reads.

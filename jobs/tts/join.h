@@ -6,7 +6,7 @@
 
 #include "base/err.h"
 #include "base/str.h"
-#include "script.h"
+#include "jobs/text/script.h"
 #include "wav.h"
 
 /* ---- join ----

@@ -12,7 +12,7 @@
 #include "base/path.h"
 #include "join.h"
 #include "jobs/common.h"
-#include "script.h"
+#include "jobs/text/script.h"
 #include "wav.h"
 
 #define SAMPLE_MAX_BYTES ((size_t)32 << 20)

@@ -7,7 +7,7 @@
 
 #include "base/jsonx.h"
 #include "base/str.h"
-#include "script.h"
+#include "jobs/text/script.h"
 
 #define KEY_VERSION     "burst-tts-1" /* a change makes every earlier file stale */
 #define CONTENT_VERSION "burst-tts-2"

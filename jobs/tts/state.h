@@ -10,7 +10,7 @@
 #include "job.h"
 #include "jobs/renders.h"
 #include "join.h"
-#include "script.h"
+#include "jobs/text/script.h"
 
 /* ---- sample ----
  * Voice samples: finds each in the job's folder, judges it, and converts it to a WAV file for the

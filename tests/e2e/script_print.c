@@ -4,7 +4,7 @@
 
 #include "base/jsonx.h"
 #include "base/path.h"
-#include "jobs/tts/script.h"
+#include "jobs/text/script.h"
 
 static int print(const char *name)
 {

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "jobs/tts/script.h"
+#include "jobs/text/script.h"
 #include "tests/unit/zip_make.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);

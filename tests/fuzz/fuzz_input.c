@@ -13,7 +13,7 @@
 #include "jobs/manifest.h"
 #include "jobs/tts/join.h"
 #include "jobs/tts/state.h"
-#include "jobs/tts/script.h"
+#include "jobs/text/script.h"
 #include "jobs/tts/join.h"
 #include "jobs/tts/wav.h"
 

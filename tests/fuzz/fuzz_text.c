@@ -16,7 +16,7 @@
 #include "config/state.h"
 #include "engine/limit.h"
 #include "jobs/tts/engines.h"
-#include "jobs/tts/script.h"
+#include "jobs/text/script.h"
 #include "net/http.h"
 #include "net/http_trace.h"
 

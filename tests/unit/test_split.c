@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "jobs/tts/script.h"
+#include "jobs/text/script.h"
 
 /* Pieces are shown with a bar between them. */
 static const struct {

@@ -2,7 +2,7 @@
 #include "tts_helpers.h"
 #include "zip_make.h"
 
-#include "jobs/tts/script.h"
+#include "jobs/text/script.h"
 
 static const struct split_limits limits = {280, 0};
 

@@ -1,7 +1,7 @@
 /* test_tts_input.c - scripts become segments, and mistakes in them are named. */
 #include "tts_helpers.h"
 
-#include "jobs/tts/script.h"
+#include "jobs/text/script.h"
 
 static const struct split_limits limits = {280, 20};
 

@@ -2,7 +2,7 @@
 #include "tts_helpers.h"
 
 #include "jobs/tts/engines.h"
-#include "jobs/tts/script.h"
+#include "jobs/text/script.h"
 
 static void voices_are_checked(void **state)
 {

@@ -3,7 +3,7 @@
 #include "tts_helpers.h"
 
 #include "base/clock.h"
-#include "jobs/tts/script.h"
+#include "jobs/text/script.h"
 
 static const struct {
 	const char *words, *text, *want;

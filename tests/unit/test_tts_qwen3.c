@@ -2,7 +2,7 @@
  */
 #include "tts_helpers.h"
 
-#include "jobs/tts/script.h"
+#include "jobs/text/script.h"
 #include "jobs/tts/tts.h"
 
 struct asked {

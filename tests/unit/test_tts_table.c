@@ -2,7 +2,7 @@
 #include "tts_helpers.h"
 
 #include "base/section.h"
-#include "jobs/tts/script.h"
+#include "jobs/text/script.h"
 
 static const struct split_limits limits = {280, 20};
 

@@ -1,7 +1,7 @@
 /* test_tts_unspoken.c - what is no speech in a Markdown file is left out and counted. */
 #include "tts_helpers.h"
 
-#include "jobs/tts/script.h"
+#include "jobs/text/script.h"
 
 static const struct split_limits limits = {280, 0};
 

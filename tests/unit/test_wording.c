@@ -2,7 +2,7 @@
  * words of the lexicon replaced, long texts cut; what people read keeps the script's own words. */
 #include "tts_helpers.h"
 
-#include "jobs/tts/script.h"
+#include "jobs/text/script.h"
 #include "jobs/tts/state.h"
 
 static struct lexicon *lexicon(const char *text)

@@ -1,4 +1,4 @@
-/* html.h - reads HTML for a voice: documents, and pieces inside other texts. Private to jobs/tts/
+/* html.h - reads HTML for a voice: documents, and pieces inside other texts. Private to jobs/text/
  */
 #ifndef BURST_JOBS_TTS_HTML_H
 #define BURST_JOBS_TTS_HTML_H

@@ -1,4 +1,5 @@
-/* xml_library.h - libxml2, which html.c loads when a script first needs it. Private to jobs/tts/ */
+/* xml_library.h - libxml2, which html.c loads when a script first needs it. Private to jobs/text/
+ */
 #ifndef BURST_JOBS_TTS_XML_LIBRARY_H
 #define BURST_JOBS_TTS_XML_LIBRARY_H
 
