@@ -216,7 +216,7 @@ static int listen_to(struct launch *l, const char *folder, struct err *err)
 	size_t indices[PIECES_MOST], count = 0;
 	int done;
 
-	if (!ctx->quick) {
+	if (!ctx->quick) { /* without a burst.cfg, there is no job with lines */
 		if (launch_peek_job(l, err) < 0)
 			return -1;
 		count = find_segments(l, words[0] ? words : NULL, indices);
@@ -248,7 +248,9 @@ static int run(struct cmd_context *ctx, struct err *err)
 	CLEANUP(free_text) char *folder = held_folder_new(dir, &fd, err);
 	struct launch l;
 
-	if (!folder)
+	/* the deadline is that of the whole job */
+	if (!folder || (section_has(config_top(ctx->config), "deadline") &&
+			config_override(ctx->config, "deadline", "", LISTEN, err) < 0))
 		return -1;
 	launch_init(&l, ctx);
 	int status = listen_to(&l, folder, err);
@@ -274,10 +276,13 @@ const struct cmd cmd_listen = {
 	.max_args = -1,
 	.summary = "render one line and play it, to hear a voice before the book",
 	.details =
-		"SEGMENT is the id of a line of the job (`burst plan` counts them; without one: "
-		"the first). Any other words are a TEXT to speak in the job's voice. A line that a "
+		"SEGMENT is the id of a line of the job, as its file in the output folder is "
+		"named. "
+		"Without an argument, the first line is rendered. Any other words are a TEXT to "
+		"speak in the job's voice. A line that a "
 		"run has rendered is played as it is, and nothing is rented. Otherwise one pod is "
-		"rented as by `burst run`, within the same caps; a pod that is kept warm serves "
+		"rented as by `burst run`, within the same caps but without its deadline; a pod "
+		"that is kept warm serves "
 		"at once. The output folder does not change.\n\n"
 		"Without a burst.cfg, TEXT is spoken by espeak, or by --engine. Prints the path of "
 		"the sound, which stays until the next `burst listen`, and plays it if stdout is a "

@@ -11,7 +11,6 @@
 #include "base/path.h"
 #include "cmd/launch/launch.h"
 #include "cmd/show/columns.h"
-#include "config/state.h"
 #include "jobs/tts/engines.h"
 
 enum { ASKS_FROM = 20 }; /* voices to sample from which the user is asked first */
@@ -124,27 +123,13 @@ static void add_sample(void *to, const struct voice_line *line)
 static int open_sample_config(struct cmd_context *ctx, const struct engine *engine,
 			      const char *script, const char *output, struct err *err)
 {
-	struct config_source ask = {.need_job = true,
-				    .mistakes = &ctx->mistakes,
-				    .providers = provider_registry,
-				    .jobs = job_registry};
-	CLEANUP(str_free) struct str text = STR_INIT;
-	CLEANUP(free_text) char *path = path_join(output, "burst.cfg");
+	CLEANUP(free_text) char *name = xasprintf("voices-%s", engine->name);
 
-	str_addf(&text, "job = { type = \"tts\"; name = \"voices-%s\"; engine = \"%s\"; input = ",
-		 engine->name, engine->name);
-	config_quote(&text, script);
-	str_add(&text, "; output = ");
-	config_quote(&text, output);
-	str_add(&text, "; };\n");
-	ctx->quick = xcalloc(1, sizeof(*ctx->quick));
-	ctx->quick->path = TAKE(path);
-	ctx->quick->text = str_detach(&text);
-	ask.file = ctx->quick->path;
-	ask.text = ctx->quick->text;
-	config_free(ctx->config);
-	ctx->config = NULL;
-	if (cmd_open_config(ctx, &ask, NULL, err) < 0 || cmd_apply_flags(ctx, err) < 0)
+	quick_to_speak(
+		ctx, path_join(output, "burst.cfg"),
+		&(struct quick_speech){
+			.name = name, .engine = engine->name, .input = script, .output = output});
+	if (quick_open(ctx, NULL, NULL, err) < 0 || cmd_apply_flags(ctx, err) < 0)
 		return -1;
 	return config_check(ctx->config, err);
 }

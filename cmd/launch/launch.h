@@ -187,6 +187,17 @@ struct quick {
 	char *text; /* in burst.cfg's syntax, with paths relative to that folder */
 };
 
+/* What a config of speech says beyond its job's type; texts of the user are quoted. */
+struct quick_speech {
+	const char *name, *engine, *input, *output; /* name, input, output NULL: absent */
+	const char *join; /* more keys in libconfig's syntax; NULL: none */
+};
+
+/* Sets ctx->quick to a config that speaks; takes path. */
+void quick_to_speak(struct cmd_context *ctx, char *path, const struct quick_speech *say);
+/* Replaces ctx->config by ctx->quick, or if that is NULL by this file as it was in the commit
+ * (NULL: as it is now). The caller applies flags and checks it. */
+int quick_open(struct cmd_context *ctx, const char *file, const char *commit, struct err *err);
 /* Sets ctx->quick if the words name a text to speak ("book.md") or, behind "--", a command. Leaves
  * it NULL if they name a config or nothing. ERR_USAGE: the words cannot be a job. */
 int quick_from_words(struct cmd_context *ctx, struct err *err);

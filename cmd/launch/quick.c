@@ -41,13 +41,58 @@ static char *plain_name(const char *from, size_t len)
 	return xstrdup("job");
 }
 
-/* save: value of --save; NULL or "": its default name. Leaves text NULL. */
-static struct quick *quick_new(const char *dir, const char *save)
+/* Where --save writes the config of this folder. The caller frees it. */
+static char *saved_path(const struct cmd_context *ctx, const char *dir)
 {
-	struct quick *q = xcalloc(1, sizeof(*q));
+	const char *save = opt_text(ctx, "save");
 
-	q->path = path_join(dir, save && *save ? save : "burst.cfg");
-	return q;
+	return path_join(dir, save && *save ? save : "burst.cfg");
+}
+
+/* Sets ctx->quick; takes both. */
+static void set_quick(struct cmd_context *ctx, char *path, char *text)
+{
+	quick_free(ctx->quick);
+	ctx->quick = xcalloc(1, sizeof(*ctx->quick));
+	*ctx->quick = (struct quick){.path = path, .text = text};
+}
+
+int quick_open(struct cmd_context *ctx, const char *file, const char *commit, struct err *err)
+{
+	struct config_source ask = {.file = ctx->quick ? ctx->quick->path : file,
+				    .text = ctx->quick ? ctx->quick->text : NULL,
+				    .need_job = true,
+				    .mistakes = &ctx->mistakes,
+				    .providers = provider_registry,
+				    .jobs = job_registry};
+
+	config_free(ctx->config);
+	ctx->config = NULL;
+	return cmd_open_config(ctx, &ask, commit, err);
+}
+
+/* ---- speech ---- */
+
+static void add_key(struct str *text, const char *key, const char *value)
+{
+	if (!value)
+		return;
+	str_addf(text, " %s = ", key);
+	config_quote(text, value);
+	str_addc(text, ';');
+}
+
+void quick_to_speak(struct cmd_context *ctx, char *path, const struct quick_speech *say)
+{
+	struct str text = STR_INIT;
+
+	str_add(&text, "job = { type = \"tts\";");
+	add_key(&text, "name", say->name);
+	add_key(&text, "engine", say->engine);
+	add_key(&text, "input", say->input);
+	add_key(&text, "output", say->output);
+	str_addf(&text, "%s };\n", say->join ? say->join : "");
+	set_quick(ctx, path, str_detach(&text));
 }
 
 /* What the config of a text says of the joined track: a book is one for players, a text has
@@ -71,20 +116,16 @@ static int make_speech_config(struct cmd_context *ctx, const char *path, const c
 	CLEANUP(free_text) char *above = path_dir(path);
 	CLEANUP(free_text) char *name = plain_name(title, strlen(title));
 	CLEANUP(free_text) char *output = xasprintf("%s-audio", name);
-	CLEANUP(str_free) struct str text = STR_INIT;
 	char dir[PATH_MAX];
 
 	if (!path_exists(path) || !realpath(above, dir))
 		return err_set(err, ERR_USAGE, "%s: %s", path, strerror(ENOENT));
-	str_add(&text, "job = { type = \"tts\"; name = ");
-	config_quote(&text, name);
-	str_add(&text, "; engine = \"espeak\"; input = ");
-	config_quote(&text, path_base(path));
-	str_add(&text, "; output = ");
-	config_quote(&text, output);
-	str_addf(&text, ";%s };\n", join_of(format));
-	ctx->quick = quick_new(dir, opt_text(ctx, "save"));
-	ctx->quick->text = str_detach(&text);
+	quick_to_speak(ctx, saved_path(ctx, dir),
+		       &(struct quick_speech){.name = name,
+					      .engine = "espeak",
+					      .input = path_base(path),
+					      .output = output,
+					      .join = join_of(format)});
 	return 0;
 }
 
@@ -165,8 +206,7 @@ static int make_command_config(struct cmd_context *ctx, struct err *err)
 	str_add(&text, "; run = ");
 	config_quote(&text, line);
 	str_add(&text, "; outputs = [\"**\"]; output = \"out\"; };\ncode = { path = \".\"; };\n");
-	ctx->quick = quick_new(dir, opt_text(ctx, "save"));
-	ctx->quick->text = str_detach(&text);
+	set_quick(ctx, saved_path(ctx, dir), str_detach(&text));
 	return 0;
 }
 
@@ -346,9 +386,8 @@ int quick_to_listen(struct cmd_context *ctx, struct err *err)
 		return 0;
 	if (!getcwd(dir, sizeof(dir)))
 		return err_set(err, ERR_LOCAL, "the current folder: %s", strerror(errno));
-	ctx->quick = quick_new(dir, NULL);
-	ctx->quick->text = xstrdup("job = { type = \"tts\"; engine = \"espeak\"; "
-				   "input = \"listen.jsonl\"; };\n");
+	quick_to_speak(ctx, path_join(dir, "burst.cfg"),
+		       &(struct quick_speech){.engine = "espeak", .input = "listen.jsonl"});
 	return 0;
 }
 
@@ -365,9 +404,7 @@ int quick_of_run(struct cmd_context *ctx, const char *config, const char *run_di
 		return 0;
 	if (path_read(path, KEPT_MAX_BYTES, &text, err) < 0)
 		return -1;
-	ctx->quick = xcalloc(1, sizeof(*ctx->quick));
-	ctx->quick->path = xstrdup(config);
-	ctx->quick->text = xstrdup(str_text(&text));
+	set_quick(ctx, xstrdup(config), xstrdup(str_text(&text)));
 	return 0;
 }
 

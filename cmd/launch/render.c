@@ -47,11 +47,7 @@ static int resume_run(struct cmd_context *ctx, const struct run_row *row, struct
 
 int launch_open_config_of(struct cmd_context *ctx, const struct run_row *row, struct err *err)
 {
-	struct config_source ask = {.file = row->config[0] ? row->config : NULL,
-				    .need_job = true,
-				    .mistakes = &ctx->mistakes,
-				    .providers = provider_registry,
-				    .jobs = job_registry};
+	const char *commit = row->commit_id[0] ? row->commit_id : NULL;
 
 	if (!strcmp(row->type, JOB_WARM))
 		return err_set(err, ERR_USAGE,
@@ -76,13 +72,8 @@ int launch_open_config_of(struct cmd_context *ctx, const struct run_row *row, st
 	if (row->stage[0])
 		return stage_refuse(ctx, row, err);
 	CLEANUP(free_text) char *run_dir = run_path(&ctx->runs, row->id, NULL);
-	config_free(ctx->config);
-	ctx->config = NULL;
-	if (quick_of_run(ctx, row->config, run_dir, err) < 0)
-		return -1;
-	if (ctx->quick)
-		ask.text = ctx->quick->text;
-	if (cmd_open_config(ctx, &ask, row->commit_id[0] ? row->commit_id : NULL, err) < 0)
+	if (quick_of_run(ctx, row->config, run_dir, err) < 0 ||
+	    quick_open(ctx, row->config[0] ? row->config : NULL, commit, err) < 0)
 		return -1;
 	config_set_output(ctx->config, row->output);
 	if (run_flags_apply(ctx, run_dir, err) < 0 || cmd_apply_flags(ctx, err) < 0)

@@ -30,6 +30,11 @@ t_a_text() {
 	script_lines 1
 	burst listen Hello there, -o said.wav
 	is "$STATUS $(cat out.txt)" "0 said.wav" "a text in several words ($(tail -n 1 err.txt))"
+	config 'deadline = "50ms";'
+	burst plan
+	is "$STATUS" 5 "the job misses its deadline ($(tail -n 1 err.txt))"
+	burst listen again
+	is "$STATUS" 0 "a deadline of the whole job ($(tail -n 1 err.txt))"
 	burst listen again -o said.wav
 	is "$STATUS" 2 "a file that exists"
 	has err.txt "-o: said.wav exists, and listen overwrites nothing"
