@@ -102,7 +102,10 @@ static int use_text(struct cmd_context *ctx, const char *folder, const char *tex
 		return err_set(err, ERR_USAGE, "listen: the text is not valid UTF-8");
 	if (path_write(path, line, strlen(line), 0600, err) < 0)
 		return -1;
-	return config_override(ctx->config, "job.input", path, "listen", err);
+	/* the text has no times to fit */
+	return config_override(ctx->config, "job.fit", "false", "listen", err) < 0
+		       ? -1
+		       : config_override(ctx->config, "job.input", path, "listen", err);
 }
 
 /* ---- the files ---- */

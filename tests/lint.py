@@ -260,7 +260,6 @@ SERVES_ONE = {
     "jobs/text/plain.c": "the reader of plain text; input.c chooses the reader of a file",
     "jobs/text/subtitles_in.c": "the reader of subtitles; input.c chooses the reader of a file",
     "jobs/tts/language.c": "tells a language by its words; needs.c knows what a job needs",
-    "jobs/tts/trim.c": "finds the speech in a file; join.c makes the track",
     "jobs/text/zip.c": "libarchive's zip files; epub.c knows what is in a book",
     "orchestrator/plan/joint_exact.c": "the plan of a few jobs, by every partition; joint.c chooses between it and the search",
     "orchestrator/plan/joint_many.c": "the search for the plan of many jobs",

@@ -118,6 +118,7 @@ struct script {
 	int (*check_options)(void *ctx, json_t *options, struct err *err);
 	void *ctx;
 
+	bool timed;                       /* its items have times: subtitles */
 	double pause_s;                   /* seconds of pause before the next item */
 	enum border border;               /* at least this lies before the next item */
 	size_t scenes;                    /* scene breaks */

@@ -144,6 +144,7 @@ void input_read_subtitles(struct script *s, const char *source, const char *byte
 					"00:00:02,500");
 		}
 	}
+	s->timed = cues > 0;
 	if (!cues && len)
 		script_complain(s, source, 0, "there are no subtitles in it");
 }

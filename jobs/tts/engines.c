@@ -3,6 +3,7 @@
 #include "engines.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <string.h>
 #include <strings.h>
 
@@ -770,13 +771,27 @@ const char *const *engine_names(void)
 	return names;
 }
 
-double engine_speed(const struct engine *engine, double value)
+/* The value within what the option "speed" takes. */
+static double within_speeds(const struct engine *engine, double value)
 {
 	const struct engine_option *o = engine->options;
 
-	if (engine->normal_speed <= 0 || value <= 0)
-		return 1;
 	while (o->name && strcmp(o->name, "speed") != 0)
 		o++;
-	return (o->name ? MIN(MAX(value, o->least), o->most) : value) / engine->normal_speed;
+	if (!o->name)
+		return value;
+	value = MIN(MAX(value, o->least), o->most);
+	return o->whole ? ceil(value) : value;
+}
+
+double engine_speed(const struct engine *engine, double value)
+{
+	return engine->normal_speed <= 0 || value <= 0
+		       ? 1
+		       : within_speeds(engine, value) / engine->normal_speed;
+}
+
+double engine_speed_value(const struct engine *engine, double speed)
+{
+	return within_speeds(engine, speed * engine->normal_speed);
 }

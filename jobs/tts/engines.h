@@ -150,6 +150,8 @@ int engine_check_option(const struct engine *engine, const char *name, const jso
 			struct err *err);
 /* Speed of speech with this value of the option "speed" (0: not set), relative to normal speech. */
 double engine_speed(const struct engine *engine, double value);
+/* The value of its option "speed" for this speed, within what the option takes. */
+double engine_speed_value(const struct engine *engine, double speed);
 /* Returns all engines; static. */
 const struct engine *engine_list(size_t *count);
 /* For "did you mean". NULL-terminated, static. */

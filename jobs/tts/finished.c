@@ -791,7 +791,10 @@ static int join_track(const struct job *job, const struct segment_result *result
 						    spoken->before_s,
 						    results[i].seconds,
 						    spoken->language,
-						    spoken->text};
+						    spoken->text,
+						    job->fit,
+						    spoken->at_s,
+						    spoken->until_s};
 	}
 	as.partial = count < job->segments.count;
 	as.lexicon = job->lexicon;

@@ -18,7 +18,9 @@
 #define TAIL_S      0.1
 #define TRACK_END_S 0.3
 
-enum { STRAYS_LISTED = 5 };
+enum { STRAYS_LISTED = 5, OVERDUE_LISTED = 5 };
+
+#define OVERDUE_S 0.05 /* a shorter delay is not seen */
 
 /* The lengths of pieces are rounded: leave room for that. */
 #define NEARLY 0.99
@@ -40,6 +42,9 @@ struct track {
 	int64_t tail;  /* of the frames: silence of the last piece that was kept */
 	size_t strays; /* pieces with stray sounds */
 	struct str stray_files;
+	size_t fitted, overdue; /* cues with times; those that end after theirs */
+	struct str overdue_files;
+	int64_t latest;   /* the largest delay of a cue's begin, in frames */
 	int64_t synced;   /* bytes of samples */
 	bool long_header; /* RF64 */
 	struct cue *cues; /* one per piece; the cues own their words and pauses */
@@ -66,6 +71,7 @@ static void track_close(struct track *t)
 	free(t->chapters);
 	str_free(&t->chapter_list);
 	str_free(&t->stray_files);
+	str_free(&t->overdue_files);
 }
 
 static int write_bytes(struct track *t, const void *bytes, size_t len, struct err *err)
@@ -205,6 +211,52 @@ static int64_t gap_before(const struct track *t, const struct join_piece *pieces
 	return i ? llround(pause_before(t, pieces, i) * t->format.rate) : 0;
 }
 
+/* Silence before the sound of piece i, in frames. lead, tail: the silence that its sound begins
+ * with, and that of the piece before ends with. */
+static int64_t silence_before(const struct track *t, const struct join_piece *pieces, size_t i,
+			      int64_t lead, int64_t tail)
+{
+	const struct join_piece *piece = &pieces[i];
+
+	if (!piece->fitted || piece->at_s < 0)
+		return MAX(gap_before(t, pieces, i) - tail - lead, (int64_t)0);
+	return MAX(llround(piece->at_s * t->format.rate) - t->frames - lead, (int64_t)0);
+}
+
+/* Notes whether the piece, whose speech lies between these frames, fits the time of its cue. */
+static void note_fit(struct track *t, const struct join_piece *piece, int64_t begin, int64_t end)
+{
+	const double rate = t->format.rate;
+	double over_s = (double)end / rate - piece->until_s;
+
+	if (!piece->fitted)
+		return;
+	if (piece->at_s >= 0)
+		t->latest = MAX(t->latest, begin - llround(piece->at_s * rate));
+	if (piece->until_s <= 0)
+		return;
+	t->fitted++;
+	if (over_s > OVERDUE_S && ++t->overdue <= OVERDUE_LISTED)
+		str_addf(&t->overdue_files, "%s%s by %.2f s", t->overdue > 1 ? ", " : "",
+			 piece->file, over_s);
+}
+
+static void tell_fit(const struct track *t, struct str *notes)
+{
+	if (!t->fitted)
+		return;
+	if (!t->overdue)
+		str_addf(notes, "all %zu cues fit their times\n", t->fitted);
+	else
+		str_addf(notes, "%zu of %zu cues end after their time: %s%s", t->overdue, t->fitted,
+			 str_text(&t->overdue_files), t->overdue > OVERDUE_LISTED ? ", ..." : "");
+	if (t->overdue && (double)t->latest > OVERDUE_S * t->format.rate)
+		str_addf(notes, "; others begin up to %.2f s late",
+			 (double)t->latest / t->format.rate);
+	if (t->overdue)
+		str_addc(notes, '\n');
+}
+
 static void note_strays(struct track *t, const char *file, size_t strays)
 {
 	if (strays && ++t->strays <= STRAYS_LISTED)
@@ -238,7 +290,7 @@ static int add_piece(struct track *t, const struct join_piece *pieces, size_t i,
 	struct cue *cue = &t->cues[i];
 	CLEANUP(file_close) FILE *f = NULL;
 	struct wav_info info;
-	int64_t gap = gap_before(t, pieces, i), lead = 0, whole;
+	int64_t lead = 0, before = t->tail, whole;
 
 	if (open_wav(t->out, piece->file, &f, &info, err) < 0)
 		return err_wrap(err, "%s", piece->file);
@@ -251,11 +303,10 @@ static int add_piece(struct track *t, const struct join_piece *pieces, size_t i,
 			return err_wrap(err, "%s", piece->file);
 	}
 	whole = info.data_offset;
-	gap -= t->tail;
 	t->tail = 0;
 	if (t->options->trim && trim_piece(t, f, pieces, i, &info, &lead, err) < 0)
 		return err_wrap(err, "%s", piece->file);
-	if (add_silence(t, MAX(gap - lead, (int64_t)0), err) < 0)
+	if (add_silence(t, silence_before(t, pieces, i, lead, before), err) < 0)
 		return -1;
 	if (!t->long_header &&
 	    (t->frames + info.frames) * wav_frame_bytes(&t->format) > WAV_MOST_BYTES)
@@ -266,6 +317,7 @@ static int add_piece(struct track *t, const struct join_piece *pieces, size_t i,
 	if (copy_samples(t, f, &info, err) < 0)
 		return err_wrap(err, "%s", piece->file);
 	cue->end = t->frames;
+	note_fit(t, piece, cue->begin + lead, cue->end - t->tail);
 	return 0;
 }
 
@@ -301,8 +353,12 @@ static int begin_track(struct track *t, const struct join_piece *pieces, struct 
 	if (open_wav(t->out, pieces[0].file, &first, &info, err) < 0)
 		return err_wrap(err, "%s", pieces[0].file);
 	t->format = info.format;
-	for (size_t i = 0; i < t->cue_count; i++)
-		frames += pieces[i].seconds * t->format.rate + (double)gap_before(t, pieces, i);
+	for (size_t i = 0; i < t->cue_count; i++) {
+		bool placed = pieces[i].fitted && pieces[i].at_s >= 0;
+		frames = placed ? MAX(frames, pieces[i].at_s * t->format.rate)
+				: frames + (double)gap_before(t, pieces, i);
+		frames += pieces[i].seconds * t->format.rate;
+	}
 	frames *= wav_frame_bytes(&t->format);
 	join_meter_pass(t->options->meter, JOIN_COPY_MS, fileno(t->f), (int64_t)frames);
 	t->long_header = frames > (double)most * NEARLY;
@@ -341,6 +397,7 @@ static int write_track(struct track *t, const struct join_piece *pieces, struct 
 			return -1;
 	}
 	list_chapters(t);
+	tell_fit(t, notes);
 	if (t->strays)
 		str_addf(notes, "stray sounds left out of the track in %zu file%s: %s%s\n",
 			 t->strays, t->strays == 1 ? "" : "s", str_text(&t->stray_files),

@@ -34,6 +34,12 @@ struct join_piece {
 	double seconds;       /* its length; 0: unknown */
 	const char *language; /* of its text, as in split_end_at() */
 	const char *spoken;   /* the text as the engine got it; NULL: `text` */
+	/* Fitted to the time of a cue: it begins at at_s in the track, or late rather than over the
+	 * piece before, and without a pause of its own. at_s negative: right behind that piece. Not
+	 * fitted: its border decides. */
+	bool fitted;
+	double at_s;
+	double until_s; /* when it should end; 0: another piece of its cue follows */
 };
 
 struct join_options {
@@ -180,6 +186,9 @@ struct cue {
 	const struct span *pauses; /* in order; NULL: unknown */
 	size_t pause_count;
 };
+
+/* The spoken length of a valid text, in letters: what the time of its speech grows with. */
+double times_letters(const char *text);
 
 /* When each place of a cue's text is heard: by its marked words, else by the pauses that belong to
  * the ends of its sentences and clauses. Between them its letters decide. */

@@ -179,9 +179,12 @@ static struct sound_size estimate_size(const struct job *job, const struct segme
 		double s = results[i].state == SEGMENT_SAFE
 				   ? results[i].seconds
 				   : job->segments.list[i].weight / CHARS_PER_S;
-		size.track_s +=
-			s +
-			(i > 0 ? join_pause_s(&job->join_as, spoken->border, spoken->before_s) : 0);
+		if (job->fit && spoken->at_s >= 0)
+			size.track_s = MAX(size.track_s, spoken->at_s);
+		else if (i > 0)
+			size.track_s +=
+				join_pause_s(&job->join_as, spoken->border, spoken->before_s);
+		size.track_s += s;
 		size.open_s += results[i].state == SEGMENT_SAFE ? 0 : s;
 	}
 	return size;
@@ -312,5 +315,6 @@ int tts_foresee(struct job *job, const struct segment_result *results, struct st
 		note_missing_chapters(job, notes);
 		note_long_track(&size, notes);
 	}
+	fit_foresee(job, notes);
 	return check_room(job, &size, notes, err);
 }

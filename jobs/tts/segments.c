@@ -115,6 +115,17 @@ static json_t *merged_options(const struct script_item *item, const struct job *
 	return both;
 }
 
+/* The same with the speed of the fit. Returns a new reference. */
+static json_t *fitted_options(const struct script_item *item, const struct job *job,
+			      const struct fit *fit)
+{
+	json_t *shared = merged_options(item, job), *own = json_copy(shared);
+
+	json_decref(shared);
+	fit_set_speed(job->engine, fit->factor, own);
+	return own;
+}
+
 static void estimate_segment(struct segment *segment, const char *text, const struct job *job)
 {
 	segment->weight = (double)split_chars(text, strlen(text));
@@ -254,9 +265,10 @@ static int check_letters(const char *text, const struct script_item *item, const
 		       item->source, item->line, utf8_fit(text, 40), text, foreign, engine->name);
 }
 
-/* Takes over the texts of the cut. number: 0 if the item is not cut, else 1, 2, ... */
+/* Takes over the texts of the cut. number: 0 if the item is not cut, else 1, 2, ...; fit: of the
+ * item, NULL: none. */
 static int add_segment(struct job *job, size_t item_index, struct cut *cut, size_t number,
-		       struct err *err)
+		       const struct fit *fit, struct err *err)
 {
 	struct segments *s = &job->segments;
 	const struct script_item *item = &job->script.items[item_index];
@@ -270,7 +282,8 @@ static int add_segment(struct job *job, size_t item_index, struct cut *cut, size
 				.voice = voice,
 				.language = language_of(item, job)};
 
-	spoken.options = merged_options(item, job);
+	spoken.options = fit ? fitted_options(item, job, fit) : merged_options(item, job);
+	spoken.at_s = fit && number <= 1 ? fit->begin_s : -1;
 	spoken.seed = item->has_seed ? item->seed : job->seed;
 	segment.id = number ? xasprintf("%s-%zu", item->id, number) : xstrdup(item->id);
 	segment.file = xasprintf("%s.wav", segment.id);
@@ -316,6 +329,18 @@ static int check_piece_ids(const struct script *script, const struct script_item
 	return 0;
 }
 
+/* The fit of an item that is cut so. The join's pauses are not known yet, and short. */
+static struct fit fit_of(const struct job *job, size_t index, const struct cut_list *list)
+{
+	double letters = 0, pauses_s = 0;
+
+	for (size_t i = 0; i < list->count; i++) {
+		letters += times_letters(list->cuts[i].spoken);
+		pauses_s += i ? list->cuts[i].before_s : 0;
+	}
+	return fit_item(job, index, letters, pauses_s);
+}
+
 static int add_item(struct job *job, size_t index, struct err *err)
 {
 	const struct script_item *item = &job->script.items[index];
@@ -323,9 +348,16 @@ static int add_item(struct job *job, size_t index, struct err *err)
 
 	cut_item(&list, item, job);
 	int result = list.count > 1 ? check_piece_ids(&job->script, item, list.count, err) : 0;
+	struct fit fit = job->fit ? fit_of(job, index, &list) : (struct fit){0};
 	for (size_t i = 0; i < list.count && result == 0; i++)
-		result = add_segment(job, index, &list.cuts[i], list.count > 1 ? i + 1 : 0, err);
-	return result;
+		result = add_segment(job, index, &list.cuts[i], list.count > 1 ? i + 1 : 0,
+				     job->fit ? &fit : NULL, err);
+	if (result < 0 || !job->fit || !list.count)
+		return result;
+	struct spoken *last = &job->segments.spoken[job->segments.count - 1];
+	last->until_s = fit.until_s;
+	last->overdue_s = fit.overdue_s;
+	return 0;
 }
 
 int segments_make(struct job *job, struct err *err)

@@ -105,6 +105,9 @@ struct spoken {
 	const char *voice_file; /* name of a job_file; NULL: none */
 	json_t *options;
 	int64_t seed; /* of the first try */
+	/* job.fit: as in struct join_piece */
+	double at_s, until_s;
+	double overdue_s; /* how long after until_s it will end, as estimated; 0: in time */
 };
 
 struct segments {
@@ -126,6 +129,25 @@ void segments_free(struct segments *s);
 const char **segments_voices(const struct segments *s);
 /* Checks that the voice exists. For script.check_voice; ctx is the job. */
 int segments_check_voice(void *job, const char *voice, struct err *err);
+
+/* ---- fit ----
+ * Renders each cue of subtitles so that it fits its time (job.fit). */
+
+/* The time of item `index`, for its pieces. */
+struct fit {
+	double begin_s, until_s;
+	double factor;    /* its speed, relative to that of its options */
+	double overdue_s; /* as in struct spoken */
+};
+
+/* letters, pauses_s: of all that is spoken of the item, and of the silence within it. */
+struct fit fit_item(const struct job *job, size_t index, double letters, double pauses_s);
+/* Sets the option of the engine's speed; nothing if the engine has none. */
+void fit_set_speed(const struct engine *engine, double factor, json_t *options);
+/* ERR_CONFIG: job.fit is set, and the script has no times. Sets job->fit. */
+int fit_read(struct job *job, const struct section *conf, struct err *err);
+/* Appends a line about the cues that will not fit. */
+void fit_foresee(const struct job *job, struct str *notes);
 
 /* ---- state ----
  * The state of a job of type "tts" once its config is read. Private to jobs/tts/. */
@@ -151,6 +173,7 @@ struct job {
 	struct job_needs needs;
 	struct job_file *files;
 	char **env;
+	bool fit; /* the script's items are fitted to their times */
 	bool check_enabled;
 	struct check_limits check;
 	struct habits *habits; /* of the job's voices; thread-safe */

@@ -29,6 +29,15 @@ static double length_of(uint32_t c)
 	return c < 0x80 && isdigit((int)c) ? 4 : c >= 0x2e80 && c <= 0xd7a3 ? 3 : 1;
 }
 
+double times_letters(const char *text)
+{
+	double sum = 0;
+
+	while (*text)
+		sum += length_of(utf8_next(&text));
+	return sum;
+}
+
 static void measure_text(struct timeline *t, const char *text)
 {
 	double sum = 0;

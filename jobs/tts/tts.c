@@ -123,6 +123,10 @@ static const struct option_spec tts_options[] = {
 	 "how .txt is cut: lines, paragraphs, or auto (wrapped lines are joined, others stay)"},
 	{"columns", OPTION_GROUP, 0, NULL,
 	 "which columns of a table, or keys of .jsonl, are for what", columns_options},
+	{"fit", OPTION_BOOL, 0, "false",
+	 "of .srt and .vtt: speak each cue in its time, faster where it must be, and place it "
+	 "there "
+	 "in the joined track"},
 	{"list_numbers", OPTION_BOOL, 0, "false", "speak the numbers of ordered lists in .md"},
 	{"lexicon", OPTION_PATH, 0, NULL,
 	 "pronunciations: a file with a word, a tab and what to say for it on each line"},
@@ -639,6 +643,8 @@ static int read_script(struct job *job, const struct job_setup *setup, struct er
 	    mistakes_note(setup->mistakes, NULL, err) < 0)
 		return -1;
 	job->script.columns = NULL;
+	if (fit_read(job, conf, err) < 0 && mistakes_note(setup->mistakes, NULL, err) < 0)
+		return -1;
 	return segments_make(job, err);
 }
 

@@ -70,4 +70,49 @@ bare_manifest() { # the manifest says of each file what it is now
 	done
 }
 
+t_cues_are_spoken_in_their_time() {
+	cat >film.srt <<-'S'
+		1
+		00:00:01,000 --> 00:00:03,000
+		Hello there, my friend.
+
+		2
+		00:00:04,000 --> 00:00:05,600
+		It was a bright cold day in April.
+
+		3
+		00:00:06,500 --> 00:00:07,500
+		And the clocks were striking thirteen, which nobody had expected at all in that year.
+
+		4
+		00:00:08,000 --> 00:00:09,000
+		Yes.
+
+		5
+		00:00:20,000 --> 00:00:22,000
+		The end.
+	S
+	INPUT=film.srt JOB='fit = true; join = { words = true; };' config
+	burst plan
+	is "$STATUS" 0 "plan ($(tail -n 2 err.txt))"
+	has err.txt '1 cue may end after its time, by an estimate: 003 by'
+	burst run
+	is "$STATUS" 0 "run ($(tail -n 2 err.txt))"
+	has err.txt '2 of 5 cues end after their time: 003.wav by'
+	# the first word of each cue, to a tenth of a second; the fourth is late, and nothing is cut
+	is "$(jq -r '[group_by(.segment)[] | .[0].start * 10 | round / 10] | del(.[3]) | join(" ")' out/joined.words.json)" \
+		"1 4 6.5 20" "when cues begin"
+	is "$(jq '[group_by(.segment)[] | [.[0].start, .[-1].end]] | .[3][0] > .[2][1] - 0.05 and .[3][0] < .[2][1] + 0.5' out/joined.words.json)" true \
+		"the fourth cue follows the third at once"
+	is "$(ffprobe -v error -show_entries format=duration -of csv=p=0 out/joined.wav | cut -c1-2)" 20 "seconds of the track"
+	INPUT=text.txt JOB='fit = true;' config
+	echo "Hello." >text.txt
+	burst run
+	is "$STATUS" 2 "run of a text"
+	has err.txt 'fit: the input has no times to fit: only .srt and .vtt have them'
+	INPUT=film.srt JOB='fit = true;' config
+	burst listen "Any words." -o any.wav
+	is "$STATUS" 0 "listen ($(tail -n 2 err.txt))"
+}
+
 run_tests "$@"

@@ -386,11 +386,49 @@ static void a_long_track_is_rf64(void **state)
 	}
 }
 
+/* Each cue begins at its time; behind one that takes longer, the next begins as soon as it can. */
+static void cues_at_their_times(void **state)
+{
+	static const struct join_piece pieces[] = {
+		{.file = "a.wav", .text = "a", .fitted = true, .at_s = 0.5, .until_s = 1.6},
+		{.file = "b.wav", .text = "b", .fitted = true, .at_s = 2, .until_s = 2.5},
+		{.file = "c.wav", .text = "c", .fitted = true, .at_s = 2.5, .until_s = 0},
+		{.file = "a.wav",
+		 .text = "its other piece",
+		 .border = BORDER_LINE,
+		 .fitted = true,
+		 .at_s = -1,
+		 .until_s = 4},
+		{.file = "b.wav", .text = "b", .fitted = true, .at_s = 10, .until_s = 11},
+	};
+	CLEANUP(str_free) struct str notes = STR_INIT;
+	struct join_options options = {PAUSES(0.4), .subtitles = true};
+	struct wav_info info;
+	struct err err = {0};
+
+	(void)state;
+	clear_folder();
+	put_tone("a.wav", 8000, 1, 1.0, 0.5, 0);
+	put_tone("b.wav", 8000, 1, 0.75, 0.5, 0);
+	put_tone("c.wav", 8000, 1, 0.5, 0.5, 0);
+	if (join(pieces, 5, &options, &notes, &err) < 0)
+		fail_msg("%s", err.msg);
+	assert_int_equal(frames_of("joined.wav", &info), 10.75 * 8000);
+	CLEANUP(free_text) char *srt = get_text("joined.srt");
+	assert_non_null(strstr(srt, "00:00:00,500 --> "));
+	assert_non_null(strstr(srt, "00:00:02,000 --> "));
+	assert_non_null(strstr(srt, "00:00:10,000 --> "));
+	assert_true(starts_with(str_text(&notes),
+				"2 of 4 cues end after their time: b.wav by 0.25 s, a.wav by 0.65 "
+				"s; others begin up to 0.25 s late\n"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(to_the_sample),
 		cmocka_unit_test(the_same_samples),
+		cmocka_unit_test(cues_at_their_times),
 		cmocka_unit_test(loudness),
 		cmocka_unit_test(silence_has_no_loudness),
 		cmocka_unit_test(other_formats_are_converted),

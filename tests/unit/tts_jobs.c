@@ -16,6 +16,8 @@ struct job *load_job(const char *input, const struct setting *settings, size_t c
 	for (size_t i = 0; i < count; i++) {
 		if (!strcmp(settings[i].key, "options"))
 			section_add_item(conf, "options", settings[i].text, "burst.cfg:3");
+		else if (!strcmp(settings[i].text, "true"))
+			section_set_bool(conf, settings[i].key, true, "burst.cfg:3");
 		else if (strspn(settings[i].text, "-0123456789") == strlen(settings[i].text))
 			section_set_int(conf, settings[i].key, atoi(settings[i].text),
 					"burst.cfg:3");
