@@ -109,10 +109,18 @@ struct cmd_context {
  * aborts. */
 bool opt_has(const struct cmd_context *ctx, const char *name);
 const char *opt_text(const struct cmd_context *ctx, const char *name); /* NULL: not given */
-/* Both keep *out if the flag is not given, and return -1 with ERR_USAGE for a wrong value. */
+/* All keep *out if the flag is not given, and return -1 with ERR_USAGE for a wrong value. */
 int opt_int(const struct cmd_context *ctx, const char *name, int64_t least, int64_t most,
 	    int64_t *out, struct err *err);
 int opt_duration(const struct cmd_context *ctx, const char *name, int64_t *out_ms, struct err *err);
+/* A number above 0; a duration in seconds. */
+int opt_number(const struct cmd_context *ctx, const char *name, double *out, struct err *err);
+int opt_seconds(const struct cmd_context *ctx, const char *name, double *out, struct err *err);
+/* As strtod(), which also takes "0x10": that is no number here. *end is text then. */
+double number_parse(const char *text, char **end);
+/* Reads "40", "40%" or "0.4" as a share of 1, above 0. Returns what follows it; NULL: it is none.
+ */
+const char *share_parse(const char *text, double *out);
 
 /* The flags of every command, ended like any table. */
 extern const struct opt common_opts[];

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/gpus.h"
 #include "base/jsonx.h"
 #include "base/err.h"
 #include "base/path.h"
@@ -14,7 +13,6 @@
 #include "cmd/show/report.h"
 #include "cmd/unattended/unattended.h"
 #include "config/secrets.h"
-#include "engine/learn.h"
 #include "runs/usage.h"
 #include "store/facts.h"
 #include "unattended/schedule.h"
@@ -228,30 +226,17 @@ static int install_or_replace(struct cmd_context *ctx, const struct schedule_row
 
 #define DAY_MS INT64_C(86400000)
 
-enum { PODS_LEARNED_FROM = 200 };
-
 /* Sets *cold to what the ledger expects of a pod like the job's last one. */
 static int expect_cold_start(const struct cmd_context *ctx, const char *config, struct cold *cold,
 			     struct err *err)
 {
-	struct pod_row pod, *rows = NULL;
-	size_t count = 0;
+	struct pod_row pod;
 
 	if (!usage_last_pod(&pod, ctx->store, config))
 		return err_set(err, ERR_USAGE,
 			       "--ahead auto: no run of this job has had a pod yet, so the cold "
 			       "start is unknown: give a time, like --ahead 5m");
-	*cold = prior_cold(pod.provider, !gpu_is_none(pod.gpu));
-	if (store_pods_up(ctx->store, pod.provider, PODS_LEARNED_FROM, &rows, &count, err) < 0)
-		return -1;
-	learn_cold(rows, count,
-		   &(struct cold_what){.gpu = pod.gpu,
-				       .image = pod.image,
-				       .setup = pod.setup,
-				       .volume_ready = pod.synced_bytes == 0},
-		   cold);
-	free(rows);
-	return 0;
+	return usage_cold_start(cold, ctx->store, &pod, err);
 }
 
 /* How many minutes ahead of each time the schedule starts, as `text` says. *cold: for "auto". */

@@ -418,6 +418,51 @@ int opt_duration(const struct cmd_context *ctx, const char *name, int64_t *out_m
 	return err_wrap(err, "--%s", name);
 }
 
+double number_parse(const char *text, char **end)
+{
+	double number = strtod(text, end);
+
+	if (memchr(text, 'x', (size_t)(*end - text)) || memchr(text, 'X', (size_t)(*end - text)))
+		*end = (char *)text;
+	return number;
+}
+
+const char *share_parse(const char *text, double *out)
+{
+	char *end;
+	double share = number_parse(text, &end);
+	bool percent = *end == '%';
+
+	*out = percent || share > 1 ? share / 100 : share;
+	return end == text || !(*out > 0 && *out <= 1) ? NULL : end + percent;
+}
+
+int opt_number(const struct cmd_context *ctx, const char *name, double *out, struct err *err)
+{
+	const char *text = opt_text(ctx, name);
+	char *end;
+
+	if (!text)
+		return 0;
+	*out = number_parse(text, &end);
+	if (*end || end == text || !(*out > 0 && *out < 1e12))
+		return err_set(err, ERR_USAGE, "--%s: \"%.40s\" must be a number above 0", name,
+			       text);
+	return 0;
+}
+
+int opt_seconds(const struct cmd_context *ctx, const char *name, double *out, struct err *err)
+{
+	int64_t ms = 0;
+
+	if (!opt_has(ctx, name))
+		return 0;
+	if (opt_duration(ctx, name, &ms, err) < 0)
+		return -1;
+	*out = (double)ms / 1000;
+	return 0;
+}
+
 /* Returns true only for a typed yes; false also without a terminal. */
 static bool prompt_yes_no(const char *fmt, va_list ap)
 {

@@ -1,4 +1,4 @@
-/* forecast.c - sums up by the hour when pods ran, and what they cost. */
+/* forecast.c - sums up by the hour when pods ran, what work came, and what pods cost. */
 #include "forecast.h"
 
 #include <math.h>
@@ -172,6 +172,158 @@ enum forecast_answer forecast_reaches(const struct forecast *f, double share)
 	if (!forecast_is_enough(f))
 		return FORECAST_UNCLEAR;
 	return f->most < share ? FORECAST_NO : f->least >= share ? FORECAST_YES : FORECAST_UNCLEAR;
+}
+
+/* ---- requests ---- */
+
+/* The 99th percentile of chi-square, for so many classes less one. */
+#define CHI_23 41.64
+#define CHI_6  16.81
+
+/* Whether chance alone would rarely spread arrivals so unevenly over classes of equal length. */
+static bool classes_differ(const double *arrivals, int classes, double limit)
+{
+	double total = 0, chi = 0;
+
+	for (int i = 0; i < classes; i++)
+		total += arrivals[i];
+	double expected = total / classes;
+	for (int i = 0; i < classes; i++)
+		chi += (arrivals[i] - expected) * (arrivals[i] - expected) / expected;
+	return chi > limit;
+}
+
+static void set_shares(double *out, const double *sums, int classes, bool differ)
+{
+	double total = 0;
+
+	for (int i = 0; i < classes; i++)
+		total += sums[i];
+	for (int i = 0; i < classes; i++)
+		out[i] = differ && total > 0 ? sums[i] * classes / total : 1;
+}
+
+/* The hour of the week; *to_ms: its end. */
+static int64_t local_hour(const struct forecast_offset *offsets, size_t count, int64_t at_ms,
+			  int64_t *to_ms)
+{
+	size_t zone = 0;
+
+	while (zone + 1 < count && offsets[zone + 1].from_ms <= at_ms)
+		zone++;
+	int64_t hour = (at_ms + offsets[zone].offset_ms) / HOUR_MS;
+	*to_ms = (hour + 1) * HOUR_MS - offsets[zone].offset_ms;
+	return (hour + THURSDAY * 24) % FORECAST_HOURS;
+}
+
+/* Sums over the whole weeks, by the hour of the week and by the week. */
+struct demand_sums {
+	double arrivals[FORECAST_HOURS], busy_s[FORECAST_HOURS];
+	double *week_requests, *week_work_s;
+};
+
+/* Adds the time in which the arrival's requests keep pods busy, hour by hour. */
+static void add_busy(struct demand_sums *sums, const struct forecast_arrival *a,
+		     const struct forecast_offset *offsets, size_t offset_count)
+{
+	int64_t from = a->at_ms, end = from + (int64_t)(a->work_s / a->requests * 1000), to;
+
+	for (; from < end; from = to) {
+		int64_t hour = local_hour(offsets, offset_count, from, &to);
+		to = MIN(to, end);
+		sums->busy_s[hour] += (double)(to - from) / 1000 * a->requests;
+	}
+}
+
+/* In units of `per`; the interval is by Student's t, with weeks as samples. */
+static struct forecast_mean mean_of_weeks(const double *weeks, int count, double per)
+{
+	double sum = 0, squares = 0;
+
+	for (int i = 0; i < count; i++) {
+		sum += weeks[i];
+		squares += weeks[i] * weeks[i];
+	}
+	double variance = MAX(squares - sum * sum / count, 0.0) / (count - 1),
+	       half = student_t(count - 1) * sqrt(variance / count), mean = sum / count;
+	return (struct forecast_mean){mean / per, MAX(mean - half, 0.0) / per, (mean + half) / per};
+}
+
+/* Work of one request: a ratio of sums, whose interval is that of a ratio. */
+static struct forecast_mean mean_service(const struct forecast_arrival *list, size_t count,
+					 int64_t from_ms, size_t arrivals)
+{
+	double requests = 0, work_s = 0, squares = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (list[i].at_ms >= from_ms) {
+			requests += list[i].requests;
+			work_s += list[i].work_s;
+		}
+	double mean = work_s / requests;
+	for (size_t i = 0; i < count; i++) {
+		double off = list[i].work_s - mean * list[i].requests;
+		squares += list[i].at_ms >= from_ms ? off * off : 0;
+	}
+	double n = (double)arrivals,
+	       half = student_t((int)arrivals - 1) * sqrt(squares / (n * (n - 1))) / (requests / n);
+	return (struct forecast_mean){mean, MAX(mean - half, 0.0), mean + half};
+}
+
+static void fill_demand(struct forecast_demand *out, const struct demand_sums *sums)
+{
+	double hours[FORECAST_DAY_HOURS] = {0}, days[FORECAST_WEEK_DAYS] = {0},
+	       hour_s[FORECAST_DAY_HOURS] = {0}, day_s[FORECAST_WEEK_DAYS] = {0};
+
+	for (int i = 0; i < FORECAST_HOURS; i++) {
+		hours[i % 24] += sums->arrivals[i];
+		days[i / 24] += sums->arrivals[i];
+		hour_s[i % 24] += sums->busy_s[i];
+		day_s[i / 24] += sums->busy_s[i];
+	}
+	out->hours_differ = classes_differ(hours, FORECAST_DAY_HOURS, CHI_23);
+	out->days_differ = classes_differ(days, FORECAST_WEEK_DAYS, CHI_6);
+	set_shares(out->by_hour, hour_s, FORECAST_DAY_HOURS, out->hours_differ);
+	set_shares(out->by_day, day_s, FORECAST_WEEK_DAYS, out->days_differ);
+	out->per_week = mean_of_weeks(sums->week_requests, out->weeks, 1);
+	out->load = mean_of_weeks(sums->week_work_s, out->weeks, (double)WEEK_MS / 1000);
+}
+
+bool forecast_demand(struct forecast_demand *out, const struct forecast_arrival *list, size_t count,
+		     const struct forecast_offset *offsets, size_t offset_count, int64_t now_ms)
+{
+	int64_t first_ms = now_ms, to_ms;
+
+	for (size_t i = 0; i < count; i++)
+		first_ms = MIN(first_ms, list[i].at_ms);
+	*out = (struct forecast_demand){.days = (double)(now_ms - first_ms) / (24 * HOUR_MS),
+					.weeks = (int)((now_ms - first_ms) / WEEK_MS)};
+	int64_t from_ms =
+		out->weeks < FORECAST_WEEKS_LEAST ? first_ms : now_ms - out->weeks * WEEK_MS;
+	struct demand_sums sums = {.week_requests = xcalloc((size_t)out->weeks + 1, sizeof(double)),
+				   .week_work_s = xcalloc((size_t)out->weeks + 1, sizeof(double))};
+	for (size_t i = 0; i < count; i++) {
+		const struct forecast_arrival *a = &list[i];
+		if (a->at_ms < from_ms || a->at_ms >= now_ms)
+			continue;
+		int64_t hour = local_hour(offsets, offset_count, a->at_ms, &to_ms),
+			week = (a->at_ms - from_ms) / WEEK_MS;
+		out->arrivals++;
+		out->requests[hour] += a->requests;
+		sums.arrivals[hour]++;
+		sums.week_requests[week] += a->requests;
+		sums.week_work_s[week] += a->work_s;
+		add_busy(&sums, a, offsets, offset_count);
+	}
+	bool enough =
+		out->weeks >= FORECAST_WEEKS_LEAST && out->arrivals >= FORECAST_ARRIVALS_LEAST;
+	if (enough) {
+		fill_demand(out, &sums);
+		out->service_s = mean_service(list, count, from_ms, out->arrivals);
+	}
+	free(sums.week_requests);
+	free(sums.week_work_s);
+	return enough;
 }
 
 /* ---- prices ---- */

@@ -1,5 +1,5 @@
-/* forecast.h - what the past says of when pods run, by the hour of the week, and of when they are
- * cheap, by the hour of the day. Pure. Times are wall clock ms. */
+/* forecast.h - what the past says of when pods run, by the hour of the week, of how much work comes
+ * when, and of when pods are cheap, by the hour of the day. Pure. Times are wall clock ms. */
 #ifndef BURST_PLAN_FORECAST_H
 #define BURST_PLAN_FORECAST_H
 
@@ -49,6 +49,45 @@ enum forecast_answer { FORECAST_NO, FORECAST_YES, FORECAST_UNCLEAR };
 /* Whether pods run for at least this share of all hours: clear where the interval is on one side.
  */
 enum forecast_answer forecast_reaches(const struct forecast *f, double share);
+
+/* ---- requests ---- */
+
+enum {
+	FORECAST_DAY_HOURS = 24,
+	FORECAST_WEEK_DAYS = 7,       /* 0 is Monday */
+	FORECAST_ARRIVALS_LEAST = 10, /* fewer in the whole weeks say nothing */
+};
+
+/* Requests that came at the same moment, each of which kept one pod busy for work_s / requests. */
+struct forecast_arrival {
+	int64_t at_ms;
+	double requests, work_s;
+};
+
+/* A mean and its 90 % interval. */
+struct forecast_mean {
+	double mean, least, most;
+};
+
+struct forecast_demand {
+	double days; /* since the first arrival */
+	int weeks;   /* whole ones, up to now; all that follows is from these */
+	size_t arrivals;
+	struct forecast_mean per_week;   /* requests */
+	struct forecast_mean service_s;  /* of one request */
+	struct forecast_mean load;       /* pods that are busy, on average */
+	double requests[FORECAST_HOURS]; /* that came in each hour of the week */
+	/* load of each hour of the day and each day of the week, as multiples of the mean. All 1
+	 * where chance alone would make arrivals differ as much in one ledger of a hundred
+	 * (chi-square). */
+	double by_hour[FORECAST_DAY_HOURS], by_day[FORECAST_WEEK_DAYS];
+	bool hours_differ, days_differ;
+};
+
+/* Returns false, with days, weeks and arrivals set, if there are too few. offsets: as above, the
+ * first one from the first arrival or before. */
+bool forecast_demand(struct forecast_demand *out, const struct forecast_arrival *list, size_t count,
+		     const struct forecast_offset *offsets, size_t offset_count, int64_t now_ms);
 
 /* ---- prices ---- */
 

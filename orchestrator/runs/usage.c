@@ -1,10 +1,12 @@
-/* usage.c - reads from a ledger when pods ran, and which one a job had last. */
+/* usage.c - reads from a ledger when pods ran and work came, and which pod a job had last. */
 #include "usage.h"
 
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/gpus.h"
 #include "base/mem.h"
+#include "engine/learn.h"
 #include "store/pod_cost.h"
 
 #define HOUR_MS   INT64_C(3600000)
@@ -111,4 +113,84 @@ bool usage_last_pod(struct pod_row *out, struct store *store, const char *config
 		found = last_pod_of_run(out, store, runs[i].id);
 	free(runs);
 	return found;
+}
+
+enum { PODS_LEARNED_FROM = 200 };
+
+int usage_cold_start(struct cold *out, struct store *store, const struct pod_row *pod,
+		     struct err *err)
+{
+	struct pod_row *rows = NULL;
+	size_t count = 0;
+
+	if (store_pods_up(store, pod->provider, PODS_LEARNED_FROM, &rows, &count, err) < 0)
+		return -1;
+	*out = prior_cold(pod->provider, !gpu_is_none(pod->gpu));
+	learn_cold(rows, count,
+		   &(struct cold_what){.gpu = pod->gpu,
+				       .image = pod->image,
+				       .setup = pod->setup,
+				       .volume_ready = pod->synced_bytes == 0},
+		   out);
+	free(rows);
+	return 0;
+}
+
+#define DEMAND_MS (8 * FORECAST_HOURS * HOUR_MS)
+
+/* Compute time of the run, with that of its stages. */
+static double work_of_run(const struct run_row *run, const struct run_row *runs, size_t count)
+{
+	int64_t ms = run->compute_ms;
+
+	for (size_t i = 0; i < count; i++)
+		ms += !strcmp(runs[i].part_of, run->id) ? runs[i].compute_ms : 0;
+	return (double)ms / 1000;
+}
+
+/* Fills the list, one row for each run that counts. Returns how many. */
+static size_t fill_arrivals(struct forecast_arrival *list, struct usage_demand *out,
+			    const struct run_row *runs, size_t count, const char *config,
+			    const char *name, bool segments)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct run_row *r = &runs[i];
+		double made = segments ? (double)(r->rendered + r->failed) : 1;
+		bool is_its = config ? !strcmp(r->config, config) : !strcmp(r->job, name);
+		if (!is_its || r->stage[0] || r->status == RUN_RUNNING || made <= 0)
+			continue;
+		double work_s = work_of_run(r, runs, count);
+		if (work_s <= 0)
+			continue;
+		if (!n) {
+			COPY_TEXT(out->job, r->job);
+			COPY_TEXT(out->config, r->config);
+		}
+		list[n++] = (struct forecast_arrival){r->started_ms, made, work_s};
+	}
+	return n;
+}
+
+int usage_demand(struct usage_demand *out, struct store *store, const char *config,
+		 const char *name, bool segments, int64_t now_ms, struct err *err)
+{
+	struct run_row *runs = NULL;
+	size_t count = 0, offset_count;
+	int64_t since_ms = now_ms - DEMAND_MS;
+
+	*out = (struct usage_demand){.job = ""};
+	if (store_runs(store, NULL, false, 0, &runs, &count, err) < 0)
+		return -1;
+	while (count && runs[count - 1].started_ms < since_ms)
+		count--;
+	struct forecast_offset *offsets = list_offsets(since_ms, now_ms, &offset_count);
+	struct forecast_arrival *list = xcalloc(count + 1, sizeof(*list));
+	size_t n = fill_arrivals(list, out, runs, count, config, name, segments);
+	out->enough = forecast_demand(&out->of, list, n, offsets, offset_count, now_ms);
+	free(list);
+	free(offsets);
+	free(runs);
+	return 0;
 }

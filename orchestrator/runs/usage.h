@@ -1,7 +1,8 @@
-/* usage.h - reads from a ledger when pods ran, and which one a job had last. */
+/* usage.h - reads from a ledger when pods ran and work came, and which pod a job had last. */
 #ifndef BURST_RUNS_USAGE_H
 #define BURST_RUNS_USAGE_H
 
+#include "plan/cost.h"
 #include "plan/forecast.h"
 #include "store/store.h"
 
@@ -13,5 +14,20 @@ int usage_forecast(struct forecast *out, struct store *store, int64_t since_ms, 
 /* The pod that the job of this config (its real path) rented last and reached. Returns false if
  * there is none in its newest runs. */
 bool usage_last_pod(struct pod_row *out, struct store *store, const char *config);
+
+/* What the ledger expects of the cold start of a pod like this one. */
+int usage_cold_start(struct cold *out, struct store *store, const struct pod_row *pod,
+		     struct err *err);
+
+struct usage_demand {
+	char job[64];     /* its name in its newest run; "": none has computed */
+	char config[512]; /* of that run */
+	struct forecast_demand of;
+	bool enough; /* else only days, weeks and arrivals of `of` count */
+};
+/* The requests of a job in the last eight weeks: its runs that have ended and computed, or their
+ * segments. config: its real path; NULL: of all jobs with this name. */
+int usage_demand(struct usage_demand *out, struct store *store, const char *config,
+		 const char *name, bool segments, int64_t now_ms, struct err *err);
 
 #endif

@@ -864,6 +864,40 @@ t_size() {
 
 # One request a second of 10 s each keeps 10 pods busy: 15 pods do, used for two thirds. By day and night a fixed pool is
 # used for less than half of its time.
+t_size_from_ledger() {
+	local day
+	burst size --from-ledger
+	is "$STATUS" 2 "no job"
+	has err.txt "no burst.cfg in this folder: give --job NAME"
+	script_lines 3
+	config
+	burst run
+	is "$STATUS" 0 "run ($(tail -n 1 err.txt))"
+	burst size --from-ledger
+	is "$STATUS" 2 "one run"
+	has err.txt "has 1 run that computed, in 0.0 days: 10 in 14 days are needed: give --rate and --service"
+	# each day of three weeks at this hour, one of 100 s
+	for day in $(seq 0 21); do
+		ledger "create temp table r as select * from run order by seq limit 1; update r set seq = null, id = 'day$day', started_ms = started_ms - $day * 86400000 - 5000,
+			compute_ms = 100000, rendered = 4; insert into run select * from r; drop table r" || complain "day $day"
+	done
+	ledger "delete from run where id not like 'day%'; update pod set run = 'day0'" || complain "the first run"
+	burst size --from-ledger --wait p99=10s
+	is "$STATUS" 0 "sizes ($(tail -n 1 err.txt))"
+	has out.txt "21 runs in the last 3 weeks: 7 runs a week (90% interval 7 to 7)"
+	has out.txt "each run computed for 100 s on a pod (90% interval 100 to 100)"
+	has out.txt "keep 0.001157 pods busy on average"
+	has out.txt "for the 90% interval of the load: 2 to 2 pods"
+	has out.txt "2 pods at the peak: the fewest with which 99% of the requests wait at most 10 s"
+	hasnt out.txt "days of the week differ"
+	has out.txt "cold start: a further pod works after"
+	burst size --from-ledger --per segment --rate 1/min --price 2 --json
+	schema size
+	burst size --from-ledger --per week
+	is "$STATUS" 2 "requests by the week"
+	burst size --rate 1/s --service 1s --job quiz
+	is "$STATUS" 2 "a job without --from-ledger"
+}
 t_size_by_day() {
 	burst size --rate 1/s --service 10s --price 0.5 --day-curve 50%
 	is "$STATUS" 0 "a curve ($(tail -n 1 err.txt))"

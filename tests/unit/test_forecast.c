@@ -1,4 +1,4 @@
-/* test_forecast.c - when pods run, by the hour of the week. */
+/* test_forecast.c - when pods run and work comes, by the hour of the week. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -285,6 +285,73 @@ static void chance_gives_no_advice(void **state)
 	assert_true(found > LEDGERS / 2 * 9 / 10);
 }
 
+static void work_by_the_hour(void **state)
+{
+	(void)state;
+	/* Each day of four weeks at 09:30 a request of 90 minutes, on Mondays three more; in the
+	 * last week none on Sunday. */
+	struct forecast_arrival list[64];
+	const int64_t now = FROM + 4 * WEEK + 10 * HOUR;
+	struct forecast_demand f;
+	size_t n = 0;
+
+	for (int day = 0; day < 28; day++)
+		for (int i = 0; i < (day % 7 == 0 ? 8 : 1) - (day == 27); i++)
+			list[n++] = (struct forecast_arrival){
+				FROM + day * DAY + 9 * HOUR + HOUR / 2, 1, 5400};
+	assert_true(forecast_demand(&f, list, n, utc, 1, now));
+	/* the whole weeks begin at 10:00 on the first Monday, whose eight are left out; weeks of
+	 * 14, 14, 14 and 5: mean 11.75, deviation 4.5, t(3) = 2.353 */
+	const struct row rows[] = {
+		{"work", "arrivals", (double)f.arrivals, 47, ABSOLUTE, 0},
+		{"work", "weeks", f.weeks, 4, ABSOLUTE, 0},
+		{"work", "a week", f.per_week.mean, 11.75, ABSOLUTE, 1e-9},
+		{"work", "at least", f.per_week.least, 11.75 - 2.353 * 2.25, ABSOLUTE, 1e-9},
+		{"work", "at most", f.per_week.most, 11.75 + 2.353 * 2.25, ABSOLUTE, 1e-9},
+		{"work", "of one", f.service_s.mean, 5400, ABSOLUTE, 1e-9},
+		{"work", "of one at most", f.service_s.most, 5400, ABSOLUTE, 1e-9},
+		{"work", "load", f.load.mean, 11.75 * 1.5 / 168, ABSOLUTE, 1e-9},
+		{"work", "from 09:00", f.by_hour[9], 24 / 3.0, ABSOLUTE, 1e-9},
+		{"work", "from 10:00", f.by_hour[10], 48 / 3.0, ABSOLUTE, 1e-9},
+		{"work", "from 11:00", f.by_hour[11], 0, ABSOLUTE, 1e-9},
+		{"work", "on Mondays at 09:00", f.requests[9], 24, ABSOLUTE, 0},
+		{"work", "on Mondays", f.by_day[0], 24 * 7 / 47.0, ABSOLUTE, 1e-9},
+		{"work", "on Sundays", f.by_day[6], 3 * 7 / 47.0, ABSOLUTE, 1e-9},
+	};
+	check_rows("demand", rows, ARRAY_LEN(rows));
+}
+
+static void work_at_random(void **state)
+{
+	(void)state;
+	struct forecast_arrival list[20];
+	struct forecast_demand f;
+
+	/* every 25 h: each hour of the day once, in 20 days; ten requests each, of 60 s and of 120
+	 * s */
+	for (int i = 0; i < 20; i++)
+		list[i] = (struct forecast_arrival){FROM + i * 25 * HOUR, 10, i % 2 ? 600 : 1200};
+	assert_true(forecast_demand(&f, list, 20, utc, 1, FROM + 3 * WEEK));
+	/* residuals of 300 s each: 300 x sqrt(20 / 19) / sqrt(20) / 10, t(19) = 1.645 + 1.6 / 19 */
+	const struct row rows[] = {
+		{"random", "hours differ", f.hours_differ, 0, ABSOLUTE, 0},
+		{"random", "days differ", f.days_differ, 0, ABSOLUTE, 0},
+		{"random", "from 03:00", f.by_hour[3], 1, ABSOLUTE, 0},
+		{"random", "on Tuesdays", f.by_day[1], 1, ABSOLUTE, 0},
+		{"random", "of one", f.service_s.mean, 90, ABSOLUTE, 1e-9},
+		{"random", "of one at least", f.service_s.least, 90 - 1.72921 * 6.88247, ABSOLUTE,
+		 1e-3},
+		{"random", "a week", f.per_week.mean, 200 / 3.0, ABSOLUTE, 1e-9},
+	};
+	check_rows("demand", rows, ARRAY_LEN(rows));
+	assert_false(forecast_demand(&f, list, 20, utc, 1, FROM + 14 * DAY - 1));
+	assert_int_equal(f.weeks, 1);
+	assert_int_equal(f.arrivals, 14);
+	assert_false(forecast_demand(&f, list + 11, 9, utc, 1, FROM + 5 * WEEK));
+	assert_int_equal(f.arrivals, 6); /* in the last three weeks */
+	assert_false(forecast_demand(&f, NULL, 0, utc, 1, FROM));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -292,6 +359,8 @@ int main(void)
 		cmocka_unit_test(an_hour_that_comes_twice),
 		cmocka_unit_test(an_hour_that_never_comes),
 		cmocka_unit_test(edges),
+		cmocka_unit_test(work_by_the_hour),
+		cmocka_unit_test(work_at_random),
 		cmocka_unit_test(between_which_prices),
 		cmocka_unit_test(cheap_nights),
 		cmocka_unit_test(no_cheap_hours),

@@ -1,4 +1,4 @@
-/* test_usage.c - when the pods of a ledger ran, and which one a job had last. */
+/* test_usage.c - when the pods of a ledger ran and work came, and which pod a job had last. */
 #include <math.h>
 #include <time.h>
 
@@ -81,11 +81,57 @@ static void the_last_pod_of_a_job(void **state)
 	assert_string_equal(pod.attempt, "a2");
 }
 
+/* A run that rendered two segments and computed for a minute. */
+static void put_worked(struct store *s, const char *id, const char *config, const char *part_of,
+		       int64_t started_ms)
+{
+	struct run_row run;
+	struct err err = {0};
+
+	put_run(s, id, config, "done", started_ms);
+	ok(store_run(s, id, &run, &err), &err);
+	COPY_TEXT(run.job, "quiz");
+	run.status = RUN_DONE;
+	run.rendered = 2;
+	run.compute_ms = 60000;
+	COPY_TEXT(run.part_of, part_of);
+	COPY_TEXT(run.stage, part_of[0] ? "cut" : "");
+	ok(store_put_run(s, &run, &err), &err);
+}
+
+static void requests_of_a_job(void **state)
+{
+	struct store *s = ((struct bed *)*state)->s;
+	struct usage_demand d;
+	struct err err = {0};
+	char id[24];
+
+	for (int i = 1; i <= 21; i++) {
+		snprintf(id, sizeof(id), "r%d", i);
+		put_worked(s, id, "/p/burst.cfg", "", NOW - i * DAY);
+	}
+	put_worked(s, "s1", "/p/burst.cfg", "r1", NOW - DAY);
+	put_worked(s, "other", "/q/burst.cfg", "", NOW - 2 * DAY);
+	put_run(s, "cached", "/p/burst.cfg", "done", NOW - 3 * DAY);
+	ok(usage_demand(&d, s, "/p/burst.cfg", NULL, false, NOW, &err), &err);
+	assert_true(d.enough);
+	assert_string_equal(d.job, "quiz");
+	assert_int_equal(d.of.arrivals, 21);
+	check_hours("work of a run", d.of.service_s.mean, 60 * 22 / 21.0);
+	ok(usage_demand(&d, s, NULL, "quiz", true, NOW, &err), &err);
+	assert_int_equal(d.of.arrivals, 22);
+	check_hours("segments a week", d.of.per_week.mean, 44 / 3.0);
+	ok(usage_demand(&d, s, NULL, "nothing", true, NOW, &err), &err);
+	assert_false(d.enough);
+	assert_string_equal(d.job, "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		BOTH(hours_in_use),
 		BOTH(the_last_pod_of_a_job),
+		BOTH(requests_of_a_job),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, drop_folder);

@@ -1,5 +1,5 @@
-/* calculator.c - `burst size` and `burst breakeven`: pods for arriving requests, and when renting
- * is cheaper than APIs, owning, reserving and pods on demand */
+/* breakeven.c - `burst breakeven`: when renting is cheaper than APIs, owning, reserving and pods on
+ * demand. */
 #include "cmd.h"
 
 #include <math.h>
@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/gpus.h"
 #include "cmd/show/output.h"
 #include "plan/cost.h"
 #include "plan/forecast.h"
@@ -17,32 +16,7 @@
 
 /* ---- flags; all keep *out if the flag is not given ---- */
 
-/* As strtod(), which also takes "0x10": that is no number here. *end is text then. */
-static double parse_number(const char *text, char **end)
-{
-	double number = strtod(text, end);
-
-	if (memchr(text, 'x', (size_t)(*end - text)) || memchr(text, 'X', (size_t)(*end - text)))
-		*end = (char *)text;
-	return number;
-}
-
-static int read_number(const struct cmd_context *ctx, const char *flag, double *out,
-		       struct err *err)
-{
-	const char *text = opt_text(ctx, flag);
-	char *end;
-
-	if (!text)
-		return 0;
-	*out = parse_number(text, &end);
-	if (*end || end == text || !(*out > 0 && *out < 1e12))
-		return err_set(err, ERR_USAGE, "--%s: \"%.40s\" must be a number above 0", flag,
-			       text);
-	return 0;
-}
-
-/* The same of dollars that may be none. */
+/* Dollars that may be none. */
 static int read_dollars(const struct cmd_context *ctx, const char *flag, double *out,
 			struct err *err)
 {
@@ -51,23 +25,11 @@ static int read_dollars(const struct cmd_context *ctx, const char *flag, double 
 
 	if (!text)
 		return 0;
-	*out = parse_number(text, &end);
+	*out = number_parse(text, &end);
 	if (*end || end == text || !(*out >= 0 && *out < 1e12))
 		return err_set(err, ERR_USAGE, "--%s: \"%.40s\" must be dollars, 0 or more", flag,
 			       text);
 	return 0;
-}
-
-/* Reads "40", "40%" or "0.4" as a share of 1, above 0. Returns what follows it; NULL: it is none.
- */
-static const char *parse_share(const char *text, double *out)
-{
-	char *end;
-	double share = parse_number(text, &end);
-	bool percent = *end == '%';
-
-	*out = percent || share > 1 ? share / 100 : share;
-	return end == text || !(*out > 0 && *out <= 1) ? NULL : end + percent;
 }
 
 static int read_share(const struct cmd_context *ctx, const char *flag, double *out, struct err *err)
@@ -77,7 +39,7 @@ static int read_share(const struct cmd_context *ctx, const char *flag, double *o
 
 	if (!text)
 		return 0;
-	const char *rest = parse_share(text, &share);
+	const char *rest = share_parse(text, &share);
 	if (!rest || *rest)
 		return err_set(
 			err, ERR_USAGE,
@@ -87,403 +49,7 @@ static int read_share(const struct cmd_context *ctx, const char *flag, double *o
 	return 0;
 }
 
-static int read_seconds(const struct cmd_context *ctx, const char *flag, double *out,
-			struct err *err)
-{
-	int64_t ms = 0;
-
-	if (!opt_has(ctx, flag))
-		return 0;
-	if (opt_duration(ctx, flag, &ms, err) < 0)
-		return -1;
-	*out = (double)ms / 1000;
-	return 0;
-}
-
-/* ---- a pool of pods for requests that keep arriving ---- */
-
-enum { ROWS_BELOW = 7, ROWS_ABOVE = 3 }; /* rows of the table, around the recommended size */
-
-struct pool {
-	double per_s, service_s, load;
-	double price_h; /* of a pod; 0: unknown */
-	char price_from[64];
-	struct day_goal goal;
-	bool has_day; /* the rate is a day's mean, and changes by the hour: */
-	double curve[DAY_HOURS];
-};
-
-/* "20/min" as requests a second. */
-static int read_rate(struct pool *p, const char *text, struct err *err)
-{
-	static const struct {
-		const char *unit;
-		double s;
-	} units[] = {{"s", 1}, {"min", 60}, {"m", 60}, {"h", 3600}, {"d", 86400}};
-	size_t digits = strspn(text, "0123456789.");
-	char *end;
-	double count = parse_number(text, &end);
-
-	if (end == text + digits && *end == '/' && count > 0 && count <= 1e9)
-		for (size_t i = 0; i < ARRAY_LEN(units); i++)
-			if (!strcmp(end + 1, units[i].unit)) {
-				p->per_s = count / units[i].s;
-				return 0;
-			}
-	return err_set(err, ERR_USAGE,
-		       "--rate: \"%.40s\" must be requests in a time: 1/s, 20/min, 50/h or 300/d",
-		       text);
-}
-
-/* "p95=2s" or "mean=500ms". A mean of 0 is rejected, since no number of pods reaches it. */
-static int read_goal(struct pool *p, const char *text, struct err *err)
-{
-	const char *equals = strchr(text, '=');
-	bool mean = starts_with(text, "mean=");
-	double percent = 0;
-	int64_t ms;
-	char *end = NULL;
-
-	if (equals && *text == 'p' &&
-	    strspn(text + 1, "0123456789.") == (size_t)(equals - text) - 1)
-		percent = parse_number(text + 1, &end);
-	bool is_valid = mean || (end == equals && percent > 0 && percent < 100);
-	if (!equals || !is_valid || duration_parse(equals + 1, &ms, NULL) < 0 || (mean && !ms))
-		return err_set(err, ERR_USAGE,
-			       "--wait: \"%.40s\" must be a percentile or mean, and the longest "
-			       "wait, like p95=2s or mean=500ms",
-			       text);
-	p->goal =
-		(struct day_goal){.set = true, .share = percent / 100, .wait_s = (double)ms / 1000};
-	return 0;
-}
-
-/* 24 numbers. Returns false if there are more or fewer, or they are no rates. */
-static bool parse_rates(struct pool *p, const char *text)
-{
-	double rates[DAY_HOURS];
-	char *end;
-
-	for (int h = 0; h < DAY_HOURS; h++, text = end + 1) {
-		rates[h] = parse_number(text, &end);
-		if (end == text || *end != (h + 1 < DAY_HOURS ? ',' : '\0'))
-			return false;
-	}
-	return day_from_rates(p->curve, rates);
-}
-
-/* "50%", "0.5,20" (the amplitude, and the hour of the peak) or a rate for each hour. */
-static int read_day(struct pool *p, const char *text, struct err *err)
-{
-	double amplitude;
-	long peak = 14;
-	const char *rest = parse_share(text, &amplitude);
-	char *end = NULL;
-
-	p->has_day = true;
-	if (rest && *rest == ',' && rest[1] >= '0' && rest[1] <= '9') {
-		peak = strtol(rest + 1, &end, 10);
-		rest = end;
-	}
-	if (rest && !*rest && peak < DAY_HOURS) {
-		day_sine(p->curve, amplitude, (int)peak);
-		return 0;
-	}
-	if (parse_rates(p, text))
-		return 0;
-	return err_set(
-		err, ERR_USAGE,
-		"--day-curve: \"%.60s\" must be how far the rate rises above its mean, above "
-		"0 and at most 100%%, with the hour of the peak (0 to 23): 50%%,14; or 24 "
-		"rates, one for each hour from 00:00 on: 1,1,1,2,...",
-		text);
-}
-
-/* Sets the pool's price to the lowest list price of this GPU. */
-static int read_list_price(struct pool *p, const char *name, struct err *err)
-{
-	const struct gpu *gpu = gpu_find(name);
-	const char *seen;
-
-	if (!gpu)
-		return err_set(err, ERR_USAGE,
-			       "--gpu: no GPU is called \"%.40s\"; `burst gpus` lists them", name);
-	for (int m = MARKET_SECURE; m < MARKETS; m++) {
-		double listed = prior_list_price(gpu->name, (enum market)m, &seen);
-		if (listed <= 0 || (p->price_h > 0 && p->price_h <= listed))
-			continue;
-		p->price_h = listed;
-		snprintf(p->price_from, sizeof(p->price_from), "%s, list price of %s, %s",
-			 gpu->name, market_names[m], seen);
-	}
-	if (p->price_h <= 0)
-		return err_set(err, ERR_USAGE,
-			       "--gpu: no list price of %s is known: give --price USD", gpu->name);
-	return 0;
-}
-
-/* Reads the pool from the flags. ERR_USAGE: one is missing, wrong, or too large. */
-static int read_pool(const struct cmd_context *ctx, struct pool *p, struct err *err)
-{
-	const char *rate = opt_text(ctx, "rate"), *goal = opt_text(ctx, "wait"),
-		   *gpu = opt_text(ctx, "gpu"), *day = opt_text(ctx, "day-curve");
-
-	*p = (struct pool){.price_from = "as given"};
-	if (!rate || !opt_has(ctx, "service"))
-		return err_set(err, ERR_USAGE,
-			       "give --rate (how many requests arrive) and --service (the time of "
-			       "one), like --rate 1/s --service 10s");
-	if (read_rate(p, rate, err) < 0 || read_seconds(ctx, "service", &p->service_s, err) < 0 ||
-	    (goal && read_goal(p, goal, err) < 0) || (day && read_day(p, day, err) < 0) ||
-	    read_number(ctx, "price", &p->price_h, err) < 0 ||
-	    (gpu && p->price_h <= 0 && read_list_price(p, gpu, err) < 0))
-		return -1;
-	if (p->service_s <= 0)
-		return err_set(err, ERR_USAGE, "--service: it must be longer than 0");
-	p->load = p->per_s * p->service_s;
-	double most = p->load;
-	for (int h = 0; h < DAY_HOURS; h++)
-		most = MAX(most, p->load * p->curve[h]);
-	if (most > DEMAND_LOAD_MOST)
-		return err_set(
-			err, ERR_USAGE,
-			"--rate %s with --service %gs keeps %.0f pods busy: the limit is %.0f",
-			rate, p->service_s, most, DEMAND_LOAD_MOST);
-	return 0;
-}
-
-/* Sets *day to the day of the pool, and returns the pool at its peak. */
-static struct pool find_peak(const struct pool *p, struct day *day)
-{
-	struct pool peak = *p;
-
-	day_size(day, p->curve, p->load, p->service_s, &p->goal);
-	peak.per_s *= p->curve[day->peak];
-	peak.load *= p->curve[day->peak];
-	return peak;
-}
-
-/* Each column of the table is a member of the JSON objects, too. */
-static const struct {
-	const char *title, *key, *unit; /* unit "s": as short as it can be */
-	int digits, spare;
-	double scale;
-	bool dollars; /* unknown without a price */
-} columns[] = {
-	{"USED", "used", "%", 1, TABLE_WHOLE, 100, false},
-	{"WAIT AT ALL", "waits", "%", 2, TABLE_WHOLE, 100, false},
-	{"MEAN WAIT", "mean_wait_s", "s", 1, TABLE_WHOLE, 1, false},
-	{"P50", "p50_s", "s", 1, 3, 1, false},
-	{"P95", "p95_s", "s", 1, TABLE_WHOLE, 1, false},
-	{"P99", "p99_s", "s", 1, 2, 1, false},
-	{"$/H", "usd_hour", "", 2, TABLE_WHOLE, 1, true},
-	{"$/1000 REQUESTS", "usd_per_thousand", "", 4, 1, 1, true},
-};
-
-/* A value for each column, for a pool of this many pods. */
-static void column_values(double to[ARRAY_LEN(columns)], const struct pool *p, int pods)
-{
-	const struct demand_size s = demand_size(pods, p->load, p->service_s);
-	const double usd_h = pods * p->price_h;
-	const double all[] = {s.used,  s.waits, s.mean_s, s.p50_s,
-			      s.p95_s, s.p99_s, usd_h,    usd_h / 3600 / p->per_s * 1000};
-
-	memcpy(to, all, sizeof(all));
-}
-
-/* The number of pods in the table's first row: fewer than that cannot keep up. */
-static int fewest_shown(const struct pool *p, int chosen)
-{
-	return MAX((int)floor(p->load) + 1, chosen - ROWS_BELOW);
-}
-
-static void add_value_cell(struct table *t, size_t column, double value)
-{
-	bool seconds = !strcmp(columns[column].unit, "s");
-
-	if (seconds && value > 0 && value < 0.001)
-		table_cell(t, "<1ms");
-	else if (seconds && value > 0 && value < 1)
-		table_cell(t, "%.0fms", value * 1000);
-	else
-		table_cell(t, "%.*f%s", seconds && value >= 100 ? 0 : columns[column].digits,
-			   columns[column].scale * value, columns[column].unit);
-}
-
-static void print_sizes(const struct pool *p, int chosen)
-{
-	CLEANUP(table_free) struct table *t = table_new();
-	double values[ARRAY_LEN(columns)];
-
-	table_column(t, "PODS", TABLE_RIGHT, TABLE_WHOLE);
-	for (size_t i = 0; i < ARRAY_LEN(columns); i++)
-		if (!columns[i].dollars || p->price_h > 0)
-			table_column(t, columns[i].title, TABLE_RIGHT, columns[i].spare);
-	table_column(t, "", TABLE_LEFT, TABLE_WHOLE);
-	for (int pods = fewest_shown(p, chosen); pods <= chosen + ROWS_ABOVE; pods++) {
-		column_values(values, p, pods);
-		table_cell(t, "%d", pods);
-		for (size_t i = 0; i < ARRAY_LEN(columns); i++)
-			if (!columns[i].dollars || p->price_h > 0)
-				add_value_cell(t, i, values[i]);
-		table_cell(t, "%s", pods == chosen ? "<" : "");
-	}
-	table_print(t, stdout, terminal_width(stdout));
-}
-
-static void print_rate(const struct pool *p)
-{
-	char hour[32], each[32], busy[32];
-
-	printf("%s requests an hour of %s s keep %s pods busy",
-	       number_show(hour, p->per_s * 3600, 6), number_show(each, p->service_s, 6),
-	       number_show(busy, p->load, 4));
-}
-
-static void print_goal(const struct pool *p, int chosen)
-{
-	printf("\n%d pod%s%s: ", chosen, chosen == 1 ? "" : "s", p->has_day ? " at the peak" : "");
-	if (p->goal.share > 0)
-		printf("the fewest with which %g%% of the requests wait at most %g s\n",
-		       100 * p->goal.share, p->goal.wait_s);
-	else if (p->goal.set)
-		printf("the fewest with which the mean wait is at most %g s\n", p->goal.wait_s);
-	else
-		printf("about one request in ten waits; --wait p95=2s sizes for your own limit\n");
-}
-
-/* "50.4% used, $347.76 a day" */
-static void print_day_use(const struct pool *p, double pods, double used)
-{
-	printf("%.1f%% used", 100 * used);
-	if (p->price_h > 0)
-		printf(", $%.2f a day", pods * DAY_HOURS * p->price_h);
-	printf("\n");
-}
-
-static void print_day(const struct pool *p, const struct day *day)
-{
-	printf("that many all day: ");
-	print_day_use(p, day->pods[day->peak], day->fixed_used);
-	printf("a pool that follows the curve (%d to %d pods, %.1f on average): ",
-	       day->pods[day->trough], day->pods[day->peak], day->mean_pods);
-	print_day_use(p, day->mean_pods, day->following_used);
-	printf("its pods from 00:00 on, hour by hour:");
-	for (int h = 0; h < DAY_HOURS; h++)
-		printf(" %d", day->pods[h]);
-	printf("\n");
-}
-
-static void print_pool(const struct pool *p)
-{
-	struct day day;
-	struct pool shown = *p;
-	char low[32], high[32], price[32];
-
-	print_rate(p);
-	if (p->has_day) {
-		shown = find_peak(p, &day);
-		printf(" on average, %s from %02d:00 and %s from %02d:00 on",
-		       number_show(low, day.load[day.trough], 4), day.trough,
-		       number_show(high, shown.load, 4), day.peak);
-	}
-	printf("\n\n");
-	int chosen = day_pods(&p->goal, shown.load, p->service_s);
-	print_sizes(&shown, chosen);
-	print_goal(p, chosen);
-	if (p->has_day)
-		print_day(p, &day);
-	if (p->price_h > 0)
-		printf("price: $%s an hour and pod (%s), also while it is idle\n",
-		       number_show(price, p->price_h, 6), p->price_from);
-	else
-		printf("no cost shown: give --price USD (an hour and pod) or --gpu GPU\n");
-}
-
-static json_t *sizes_json(const struct pool *p, int chosen)
-{
-	json_t *sizes = json_array();
-	double values[ARRAY_LEN(columns)];
-
-	for (int pods = fewest_shown(p, chosen); pods <= chosen + ROWS_ABOVE; pods++) {
-		json_t *size = json_pack("{s:i}", "pods", pods);
-		column_values(values, p, pods);
-		for (size_t i = 0; i < ARRAY_LEN(columns); i++)
-			json_object_set_new(size, columns[i].key,
-					    columns[i].dollars && p->price_h <= 0
-						    ? json_null()
-						    : json_real(values[i]));
-		json_array_append_new(sizes, size);
-	}
-	return sizes;
-}
-
-static json_t *day_json(const struct day *day)
-{
-	json_t *hours = json_array();
-
-	for (int h = 0; h < DAY_HOURS; h++)
-		json_array_append_new(
-			hours, json_pack("{s:f,s:i}", "load", day->load[h], "pods", day->pods[h]));
-	return json_pack("{s:i,s:f,s:f,s:f,s:o}", "peak_hour", day->peak, "used", day->fixed_used,
-			 "mean_pods", day->mean_pods, "used_following", day->following_used,
-			 "hours", hours);
-}
-
-static json_t *pool_json(const struct pool *p)
-{
-	struct day day;
-	struct pool shown = p->has_day ? find_peak(p, &day) : *p;
-	int chosen = day_pods(&p->goal, shown.load, p->service_s);
-
-	return json_pack("{s:f,s:f,s:f,s:i,s:o,s:o}", "requests_per_s", p->per_s, "service_s",
-			 p->service_s, "load", p->load, "pods", chosen, "sizes",
-			 sizes_json(&shown, chosen), "day",
-			 p->has_day ? day_json(&day) : json_null());
-}
-
-static int run_size(struct cmd_context *ctx, struct err *err)
-{
-	struct pool p;
-
-	if (read_pool(ctx, &p, err) < 0)
-		return -1;
-	if (ctx->json)
-		output_json(pool_json(&p));
-	else
-		print_pool(&p);
-	return cmd_flush(err);
-}
-
-static const struct opt size_opts[] = {
-	{0, "rate", "RATE", "how many requests arrive: 1/s, 20/min, 50/h, 300/d"},
-	{0, "service", "TIME", "mean time of one request on a pod"},
-	{0, "wait", "GOAL", "size for this wait: p95=2s, p99=10s, mean=500ms"},
-	{0, "day-curve", "SHARE[,HOUR]",
-	 "the rate is a day's mean, and rises by this share at its peak (14:00): 50% or 50%,20; or "
-	 "24 rates"},
-	{0, "price", "USD", "price of a pod per hour"},
-	{0, "gpu", "GPU", "take the lowest list price of this GPU"},
-	{0},
-};
-
-const struct cmd cmd_size = {
-	.name = "size",
-	.summary = "size a pool of pods for requests that keep arriving",
-	.details =
-		"Prints the Erlang C table: for each number of pods, how much of their time they "
-		"are used, how many requests wait and how long, and what the pool costs. Requests "
-		"arrive at random (Poisson) and take exponentially distributed times; if all take "
-		"the same time, the mean wait is about half. Needs no account and no config.\n\n"
-		"With --day-curve the table is for the peak, and two lines compare a pool of that "
-		"size with one that follows the curve hour by hour.",
-	.opts = size_opts,
-	.json = true,
-	.group = CMD_GROUP_RENDER,
-	.run = run_size,
-};
-
-/* ---- renting against APIs, owning, reserving and pods on demand ---- */
+/* ---- APIs, owning, reserving and spot pods ---- */
 
 /* An API that speaks text. */
 struct api {
@@ -518,7 +84,7 @@ static int read_api(const char *text, struct api *out, char name[48], struct err
 
 	if (equals) {
 		snprintf(name, 48, "%.*s", (int)MIN(equals - text, 47), text);
-		*out = (struct api){name, parse_number(equals + 1, &end), "as given"};
+		*out = (struct api){name, number_parse(equals + 1, &end), "as given"};
 		if (!*end && end != equals + 1 && name[0] && out->usd > 0 && out->usd < 1e9)
 			return 0;
 		return err_set(err, ERR_USAGE,
@@ -629,11 +195,11 @@ static int read_own(struct owning *o, const char *text, struct err *err)
 {
 	char *end;
 
-	o->capex = parse_number(text, &end);
+	o->capex = number_parse(text, &end);
 	bool whole = end != text && !*end;
 	if (end != text && *end == '+') {
 		const char *running = end + 1;
-		o->opex_year = parse_number(running, &end);
+		o->opex_year = number_parse(running, &end);
 		whole = end != running && !strcmp(end, "/y");
 	}
 	if (whole && o->capex > 0 && o->capex < 1e12 && o->opex_year >= 0 && o->opex_year < 1e12)
@@ -654,11 +220,11 @@ static int read_owning(struct owning *o, const struct cmd_context *ctx, struct e
 	for (size_t i = 0; !text && i < ARRAY_LEN(with); i++)
 		if (opt_has(ctx, with[i]))
 			return err_set(err, ERR_USAGE, "--%s: give --own COST, too", with[i]);
-	if (read_number(ctx, "years", &o->years, err) < 0 ||
+	if (opt_number(ctx, "years", &o->years, err) < 0 ||
 	    read_dollars(ctx, "repairs", &o->repairs_year, err) < 0 ||
 	    read_dollars(ctx, "resale", &o->resale, err) < 0 ||
-	    read_number(ctx, "watts", &o->watts, err) < 0 ||
-	    read_number(ctx, "price-per-kwh", &o->usd_kwh, err) < 0 ||
+	    opt_number(ctx, "watts", &o->watts, err) < 0 ||
+	    opt_number(ctx, "price-per-kwh", &o->usd_kwh, err) < 0 ||
 	    (text && read_own(o, text, err) < 0))
 		return -1;
 	if (!(o->watts > 0) != !(o->usd_kwh > 0))
@@ -776,10 +342,10 @@ static int read_spot(const struct cmd_context *ctx, struct spot *s, struct err *
 		COPY_TEXT(s->work_from, "as given");
 		s->every_from[0] = '\0';
 	}
-	if (read_seconds(ctx, "work", &s->work_s, err) < 0 ||
-	    read_seconds(ctx, "cold", &s->cold_s, err) < 0 ||
-	    read_seconds(ctx, "interrupted", &s->every_s, err) < 0 ||
-	    read_seconds(ctx, "checkpoint", &s->checkpoint_s, err) < 0)
+	if (opt_seconds(ctx, "work", &s->work_s, err) < 0 ||
+	    opt_seconds(ctx, "cold", &s->cold_s, err) < 0 ||
+	    opt_seconds(ctx, "interrupted", &s->every_s, err) < 0 ||
+	    opt_seconds(ctx, "checkpoint", &s->checkpoint_s, err) < 0)
 		return -1;
 	if (s->work_s <= 0)
 		return err_set(err, ERR_USAGE,
@@ -821,8 +387,8 @@ static int read_renting(const struct cmd_context *ctx, struct measured_rate *r, 
 {
 	double chars = 0, price = 0, duty = 0;
 
-	if (read_number(ctx, "price", &price, err) < 0 ||
-	    read_number(ctx, "chars-per-hour", &chars, err) < 0 ||
+	if (opt_number(ctx, "price", &price, err) < 0 ||
+	    opt_number(ctx, "chars-per-hour", &chars, err) < 0 ||
 	    read_share(ctx, "duty", &duty, err) < 0)
 		return -1;
 	*r = (struct measured_rate){.duty = 1};
