@@ -25,7 +25,7 @@ struct entry { /* of the manifest */
 };
 
 struct place { /* of the table of contents */
-	char *path, *id, *title;
+	char *path, *id, *written, *title;
 };
 
 struct book {
@@ -57,6 +57,7 @@ static void book_free_cleanup(struct book *b)
 	for (size_t i = 0; i < b->place_count; i++) {
 		free(b->places[i].path);
 		free(b->places[i].id);
+		free(b->places[i].written);
 		free(b->places[i].title);
 	}
 	free(b->manifest);
@@ -498,6 +499,7 @@ static int read_package(struct book *b, struct err *err)
 static void add_place(struct book *b, const char *base, const char *href, char *title)
 {
 	char *id = NULL, *path = title ? resolve(base, href, &id) : NULL;
+	const char *hash = strchr(href, '#');
 
 	if (!path || b->place_count >= ENTRIES_MOST) {
 		free(path);
@@ -506,7 +508,8 @@ static void add_place(struct book *b, const char *base, const char *href, char *
 		return;
 	}
 	GROW(b->places, b->place_count, b->place_cap);
-	b->places[b->place_count++] = (struct place){path, id, title};
+	b->places[b->place_count++] =
+		(struct place){path, id, xstrdup(hash ? hash + 1 : ""), title};
 }
 
 /* Reads the links of EPUB 3's navigation document. */
@@ -570,8 +573,8 @@ static void read_document(struct book *b, const struct spine *spine, const struc
 
 	for (size_t i = 0; i < b->place_count; i++)
 		if (!strcmp(b->places[i].path, spine->entry->path))
-			marks[document.mark_count++] =
-				(struct html_mark){b->places[i].id, b->places[i].title};
+			marks[document.mark_count++] = (struct html_mark){
+				b->places[i].id, b->places[i].written, b->places[i].title};
 	if (m->found)
 		html_read_document(b->script, &document);
 	else
@@ -598,6 +601,17 @@ static struct zip_member member_of(const struct entry *entry, size_t most)
 	return (struct zip_member){.name = entry ? entry->path : "", .most = most};
 }
 
+/* Counts the chapters whose documents the reading order does not have. */
+static void count_lost_chapters(struct book *b)
+{
+	for (size_t i = 0; i < b->place_count; i++) {
+		bool there = b->nav && !strcmp(b->nav->path, b->places[i].path);
+		for (size_t k = 0; k < b->spine_count && !there; k++)
+			there = !strcmp(b->spine[k].entry->path, b->places[i].path);
+		b->script->silent.lost_chapters += !there;
+	}
+}
+
 /* Reads all that is left in one pass over the book: its documents, contents, and cover. */
 static int read_documents(struct book *b, struct err *err)
 {
@@ -617,6 +631,7 @@ static int read_documents(struct book *b, struct err *err)
 		read_contents(b, &members[ncx], read_ncx);
 		keep_cover(&b->script->book, &members[cover]);
 	}
+	count_lost_chapters(b);
 	for (size_t i = 0; result == 0 && i < count; i++) {
 		b->script->silent.navigation += b->spine[i].part == PART_CONTENTS;
 		b->script->silent.extra_pages += b->spine[i].part == PART_EXTRA;

@@ -54,6 +54,8 @@ enum element {
 	ELEMENT_BREAK,
 	ELEMENT_HEADING,
 	ELEMENT_LIST,
+	ELEMENT_ORDERED,
+	ELEMENT_ITEM,
 	ELEMENT_TABLE,
 	ELEMENT_ROW,
 	ELEMENT_CELL,
@@ -84,13 +86,15 @@ static const struct {
 	 "ruby rb s samp small span strike strong sub time tt u var wbr "},
 	{ELEMENT_BLOCK, " address article aside blockquote body caption center col colgroup dd "
 			"details div dt fieldset "
-			"figcaption figure footer form header html legend li main p section "
+			"figcaption figure footer form header html legend main p section "
 			"summary tbody tfoot thead "},
 	{ELEMENT_LINK, " a "},
 	{ELEMENT_RAISED, " sup "},
 	{ELEMENT_BREAK, " br "},
 	{ELEMENT_HEADING, " h1 h2 h3 h4 h5 h6 "},
-	{ELEMENT_LIST, " ul ol dl menu "},
+	{ELEMENT_LIST, " ul dl menu "},
+	{ELEMENT_ORDERED, " ol "},
+	{ELEMENT_ITEM, " li "},
 	{ELEMENT_TABLE, " table "},
 	{ELEMENT_ROW, " tr "},
 	{ELEMENT_CELL, " td th "},
@@ -193,7 +197,74 @@ static enum element element_of_type(enum element element, const xmlChar **attrib
 	return element;
 }
 
+/* ---- survey ----
+ * What must be known of a document before it is read: which of its chapters have a place, and how
+ * many items its reversed lists have. */
+
+#define LEVELS_NUMBERED 16 /* deeper lists are spoken without numbers */
+
+struct survey {
+	json_t *ids;      /* id -> true, of all elements that have one; NULL: not asked for */
+	size_t *reversed; /* items of each reversed list, in order of their begin */
+	size_t count, cap;
+	/* of each open level the index of its list in `reversed` + 1; 0: it is not reversed */
+	size_t open[LEVELS_NUMBERED];
+	size_t levels;
+};
+
+static void note_id(struct survey *s, const char *id)
+{
+	if (s->ids && id && *id)
+		json_object_set_new_nocheck(s->ids, id, json_true());
+}
+
+static void survey_start(void *ctx, const xmlChar *name, const xmlChar **attributes)
+{
+	struct survey *s = ctx;
+	enum element element = element_of_name((const char *)name);
+	size_t *level = s->levels && s->levels <= LEVELS_NUMBERED ? &s->open[s->levels - 1] : NULL;
+
+	note_id(s, attribute_of(attributes, "id"));
+	note_id(s, attribute_of(attributes, "xml:id"));
+	note_id(s, element == ELEMENT_LINK ? attribute_of(attributes, "name") : NULL);
+	if (element == ELEMENT_ITEM && level && *level)
+		s->reversed[*level - 1]++;
+	if (element != ELEMENT_LIST && element != ELEMENT_ORDERED)
+		return;
+	size_t own = 0;
+	if (element == ELEMENT_ORDERED && attribute_of(attributes, "reversed")) {
+		GROW(s->reversed, s->count, s->cap);
+		s->reversed[s->count++] = 0;
+		own = s->count;
+	}
+	if (s->levels < LEVELS_NUMBERED)
+		s->open[s->levels] = own;
+	s->levels++;
+}
+
+static void survey_end(void *ctx, const xmlChar *name)
+{
+	struct survey *s = ctx;
+	enum element element = element_of_name((const char *)name);
+
+	s->levels -= s->levels && (element == ELEMENT_LIST || element == ELEMENT_ORDERED);
+}
+
+bool html_knows(const char *name)
+{
+	enum element element;
+
+	return find_element(name, &element);
+}
+
 /* ---- reader ---- */
+
+/* A level of lists. */
+struct list {
+	bool ordered, letters;
+	long next; /* number of its next item */
+	int step;  /* 1, or -1 if it is reversed */
+};
 
 struct reader {
 	const struct xml_library *xml;
@@ -201,12 +272,16 @@ struct reader {
 	struct script *script;
 	const struct html_document *document;
 	struct str *piece; /* gets the text of a piece; NULL: it is a document, which has items */
-	json_t *marks;     /* id -> index, of the chapters that have not begun */
+	json_t *marks;     /* id -> title, of the chapters that have not begun */
+	struct survey survey;
+	size_t reversed; /* lists so far */
 
 	struct str text; /* of the current item */
 	size_t began;    /* line of the item; 0: it has no text yet */
 	bool heading;
-	size_t lists;    /* enclosing levels */
+	size_t lists; /* enclosing levels */
+	struct list levels[LEVELS_NUMBERED];
+	char number[24]; /* of the item of a list, due before its text; "": none */
 	bool list_began; /* the item before is of the same list or table */
 	bool in_row, pending_comma;
 	size_t depth;
@@ -282,6 +357,12 @@ static void flush_item(struct reader *r)
 		return;
 	}
 	r->list_began = item.listed;
+	if (r->number[0]) {
+		CLEANUP(free_text) char *spoken = xasprintf("%s. %s", r->number, str_text(&text));
+		str_reset(&text);
+		str_add(&text, spoken);
+		r->number[0] = '\0';
+	}
 	if (r->heading && d->headings_begin_chapters)
 		*d->chapter = script_add_chapter(r->script, str_text(&text));
 	item.chapter = *d->chapter;
@@ -314,14 +395,78 @@ static void add_text(struct reader *r, const char *text, size_t len)
 /* Begins the chapter whose mark is at this id. */
 static void begin_chapter(struct reader *r, const char *id)
 {
-	const struct html_document *d = r->document;
-	json_t *index = id && r->marks ? json_object_get(r->marks, id) : NULL;
+	json_t *title = id && r->marks ? json_object_get(r->marks, id) : NULL;
 
-	if (!index)
+	if (!title)
 		return;
 	flush_item(r);
-	*d->chapter = script_add_chapter(r->script, d->marks[json_integer_value(index)].title);
+	*r->document->chapter = script_add_chapter(r->script, json_string_value(title));
 	json_object_del(r->marks, id);
+}
+
+/* ---- lists ---- */
+
+/* Returns false unless the attribute is a whole number of at most nine digits. */
+static bool number_of(const xmlChar **attributes, const char *name, long *out)
+{
+	const char *text = attribute_of(attributes, name);
+	char *end;
+
+	if (!text || strlen(text) > 10)
+		return false;
+	*out = strtol(text, &end, 10);
+	return end > text && !*end;
+}
+
+static void begin_ordered(struct reader *r, const xmlChar **attributes, struct list *list)
+{
+	const char *type = attribute_of(attributes, "type");
+	bool reversed = attribute_of(attributes, "reversed");
+
+	*list = (struct list){true, type && !strcasecmp(type, "a"), 1, reversed ? -1 : 1};
+	if (reversed && r->reversed <= r->survey.count)
+		list->next = (long)r->survey.reversed[r->reversed - 1];
+	(void)number_of(attributes, "start", &list->next);
+}
+
+/* Begins a level of lists. */
+static void begin_list(struct reader *r, enum element element, const xmlChar **attributes)
+{
+	if (r->lists < LEVELS_NUMBERED)
+		r->levels[r->lists] = (struct list){0};
+	if (r->lists < LEVELS_NUMBERED && element == ELEMENT_ORDERED)
+		begin_ordered(r, attributes, &r->levels[r->lists]);
+	r->lists++;
+}
+
+/* Writes 3 as "C", 28 as "AB": a voice reads capitals by their names. */
+static void write_letters(char to[24], long number)
+{
+	char letters[12];
+	size_t count = 0;
+
+	for (; number > 0 && count < sizeof(letters); number = (number - 1) / 26)
+		letters[count++] = (char)('A' + (number - 1) % 26);
+	for (size_t i = 0; i < count; i++)
+		to[i] = letters[count - 1 - i];
+	to[count] = '\0';
+}
+
+/* Sets the number of the item that begins. Roman numbers are spoken as numbers. */
+static void begin_list_item(struct reader *r, const xmlChar **attributes)
+{
+	struct list *list =
+		r->lists && r->lists <= LEVELS_NUMBERED ? &r->levels[r->lists - 1] : NULL;
+
+	r->number[0] = '\0';
+	if (!r->script->list_numbers || !list || !list->ordered)
+		return;
+	(void)number_of(attributes, "value", &list->next);
+	if (list->letters && list->next > 0)
+		write_letters(r->number, list->next);
+	else
+		snprintf(r->number, sizeof(r->number), "%ld", list->next);
+	list->next += list->step;
 }
 
 /* ---- elements ---- */
@@ -371,8 +516,13 @@ static void begin_spoken(struct reader *r, enum element element, const xmlChar *
 		r->heading = true;
 		break;
 	case ELEMENT_LIST:
+	case ELEMENT_ORDERED:
 		separate(r);
-		r->lists++;
+		begin_list(r, element, attributes);
+		break;
+	case ELEMENT_ITEM:
+		separate(r);
+		begin_list_item(r, attributes);
 		break;
 	case ELEMENT_TABLE:
 		flush_item(r);
@@ -427,9 +577,14 @@ static void end_spoken(struct reader *r, enum element element)
 		r->heading = false;
 		break;
 	case ELEMENT_LIST:
+	case ELEMENT_ORDERED:
 		separate(r);
 		r->lists -= r->lists > 0;
 		r->list_began &= r->lists > 0;
+		break;
+	case ELEMENT_ITEM:
+		separate(r);
+		r->number[0] = '\0';
 		break;
 	case ELEMENT_TABLE:
 	case ELEMENT_ROW:
@@ -448,7 +603,8 @@ static void end_spoken(struct reader *r, enum element element)
 
 static bool is_block(enum element element)
 {
-	return element == ELEMENT_BLOCK || element == ELEMENT_CODE || element == ELEMENT_NAVIGATION;
+	return element == ELEMENT_BLOCK || element == ELEMENT_ITEM || element == ELEMENT_CODE ||
+	       element == ELEMENT_NAVIGATION;
 }
 
 static void on_start(void *ctx, const xmlChar *name, const xmlChar **attributes)
@@ -463,10 +619,15 @@ static void on_start(void *ctx, const xmlChar *name, const xmlChar **attributes)
 		r->xml->xmlStopParser(r->parser);
 		return;
 	}
-	if (!r->silent.depth && r->marks) {
+	if (r->marks) {
 		begin_chapter(r, attribute_of(attributes, "id"));
-		begin_chapter(r, element == ELEMENT_LINK ? attribute_of(attributes, "name") : NULL);
+		begin_chapter(r, attribute_of(attributes, "xml:id"));
+		begin_chapter(r, !strcasecmp((const char *)name, "a")
+					 ? attribute_of(attributes, "name")
+					 : NULL);
 	}
+	r->reversed +=
+		!strcasecmp((const char *)name, "ol") && attribute_of(attributes, "reversed");
 	if (r->silent.depth) {
 		r->script->silent.footnotes +=
 			r->silent.notes &&
@@ -506,20 +667,50 @@ static void on_text(void *ctx, const xmlChar *text, int len)
 
 /* ---- documents ---- */
 
-/* Begins the chapter at the document's beginning, and makes the index of the others. */
+/* The place of a mark in the document: an id that is there, or "", its beginning; NULL: it has
+ * none, since its id is not there. */
+static const char *place_of(const struct reader *r, const struct html_mark *mark)
+{
+	if (!mark->id[0] || json_object_get(r->survey.ids, mark->id))
+		return mark->id;
+	return json_object_get(r->survey.ids, mark->written) ? mark->written : NULL;
+}
+
+#define TITLE_MOST_BYTES 200 /* of several entries that lead to one place */
+
+/* Adds a title to those of the chapter at this place: "Part One: Chapter 1". */
+static void add_title(json_t *titles, const char *place, const char *title)
+{
+	const char *before = json_string_value(json_object_get(titles, place));
+	CLEANUP(free_text) char *both = before ? xasprintf("%s: %s", before, title) : NULL;
+
+	if (before && (!strcmp(before, title) || strlen(both) > TITLE_MOST_BYTES))
+		return;
+	json_object_set_new_nocheck(titles, place, json_string_nocheck(both ? both : title));
+}
+
+/* Begins the chapter at the document's beginning, and makes the index of the others. A chapter
+ * whose id is not there begins with the document, unless another one does. */
 static void begin_marks(struct reader *r)
 {
 	const struct html_document *d = r->document;
+	const struct html_mark *first_lost = NULL;
+	size_t lost = 0;
 
+	r->marks = d->mark_count ? json_object() : NULL;
 	for (size_t i = 0; i < d->mark_count; i++) {
-		if (!d->marks[i].id[0])
-			*d->chapter = script_add_chapter(r->script, d->marks[i].title);
-		else if (!r->marks)
-			r->marks = json_object();
-		if (d->marks[i].id[0])
-			json_object_set_new_nocheck(r->marks, d->marks[i].id,
-						    json_integer((json_int_t)i));
+		const char *place = place_of(r, &d->marks[i]);
+		if (place)
+			add_title(r->marks, place, d->marks[i].title);
+		first_lost = place || first_lost ? first_lost : &d->marks[i];
+		lost += !place;
 	}
+	if (lost && !json_object_get(r->marks, "")) {
+		add_title(r->marks, "", first_lost->title);
+		lost--;
+	}
+	r->script->silent.lost_chapters += lost;
+	begin_chapter(r, "");
 }
 
 /* The charset to read by: UTF-8 if the bytes are that, whatever the document says; NULL: as the
@@ -539,25 +730,56 @@ static void take_metadata(struct reader *r)
 		r->script->book.title = str_detach(&title);
 }
 
-/* Parses the document of the reader and frees what that takes. */
-static void parse(struct reader *r, const char *charset)
+/* Sends the document's elements to the handlers. The caller frees r->parser. */
+static void send_events(struct reader *r, const xmlSAXHandler *handlers, void *ctx,
+			const char *charset)
 {
 	const struct html_document *d = r->document;
 
 	r->parser = r->xml->htmlNewParserCtxt();
-	*r->parser->sax = (xmlSAXHandler){.startElement = on_start,
-					  .endElement = on_end,
-					  .characters = on_text,
-					  .ignorableWhitespace = on_text};
-	r->parser->userData = r;
+	*r->parser->sax = *handlers;
+	r->parser->userData = ctx;
 	r->xml->htmlCtxtReadMemory(r->parser, d->bytes, (int)d->len, NULL, charset,
 				   HTML_PARSE_RECOVER | HTML_PARSE_NOERROR | HTML_PARSE_NOWARNING |
 					   HTML_PARSE_NONET | HTML_PARSE_NOIMPLIED);
+}
+
+/* Surveys the document if it has marks at ids, or reversed lists whose numbers are spoken. */
+static void survey(struct reader *r, const char *charset)
+{
+	static const xmlSAXHandler handlers = {.startElement = survey_start,
+					       .endElement = survey_end};
+	const struct html_document *d = r->document;
+	bool ids = false;
+
+	for (size_t i = 0; i < d->mark_count; i++)
+		ids |= d->marks[i].id[0] != '\0';
+	if (!ids && !r->script->list_numbers)
+		return;
+	r->survey.ids = ids ? json_object() : NULL;
+	send_events(r, &handlers, &r->survey, charset);
+	r->xml->htmlFreeParserCtxt(r->parser);
+}
+
+/* Parses the document of the reader and frees what that takes. */
+static void parse(struct reader *r, const char *charset)
+{
+	static const xmlSAXHandler handlers = {.startElement = on_start,
+					       .endElement = on_end,
+					       .characters = on_text,
+					       .ignorableWhitespace = on_text};
+	const struct html_document *d = r->document;
+
+	survey(r, charset);
+	begin_marks(r);
+	send_events(r, &handlers, r, charset);
 	flush_item(r);
 	r->xml->htmlFreeParserCtxt(r->parser);
 	if (d->is_whole)
 		take_metadata(r);
 	json_decref(r->marks);
+	json_decref(r->survey.ids);
+	free(r->survey.reversed);
 	str_free(&r->text);
 	str_free(&r->title);
 }
@@ -571,7 +793,6 @@ void html_read_document(struct script *s, const struct html_document *document)
 		script_complain(s, document->source, 0, "%s", why.msg);
 		return;
 	}
-	begin_marks(&r);
 	parse(&r, charset_of(document));
 }
 
@@ -604,94 +825,6 @@ void html_read_piece(struct script *s, const char *source, const char *html, str
 		script_complain(s, source, 0, "%s", why.msg);
 	else
 		parse(&r, "UTF-8");
-}
-
-/* ---- HTML in other texts ---- */
-
-/* The length of a tag of HTML at p, with a known name and no attributes but name="value"; 0: what
- * stands there is text, such as "a < b" or "<name>". */
-static size_t tag_length(const char *p)
-{
-	const char *from = p + 1 + (p[1] == '/'), *end = strpbrk(from, "<>");
-	enum element element;
-	char name[16] = "";
-	size_t len = 0;
-
-	while (len + 1 < sizeof(name) && isalnum((unsigned char)from[len])) {
-		name[len] = from[len];
-		len++;
-	}
-	if (!len || !end || *end != '>' || !find_element(name, &element))
-		return 0;
-	const char *rest = from + len + strspn(from + len, " \t\n\r/");
-	if (rest == from + len && rest != end)
-		return 0;
-	return rest == end || memchr(rest, '=', (size_t)(end - rest)) ? (size_t)(end + 1 - p) : 0;
-}
-
-/* The length of a character's name at p, as "&amp;" or "&#39;"; 0: there is none. */
-static size_t entity_length(const struct xml_library *xml, const char *p)
-{
-	char name[32] = "";
-	size_t len = 1 + strcspn(p + 1, ";& <\n");
-
-	if (p[len] != ';' || len < 3 || len >= sizeof(name))
-		return 0;
-	memcpy(name, p + 1, len - 1);
-	if (name[0] == '#')
-		return isdigit((unsigned char)p[2]) || p[2] == 'x' || p[2] == 'X' ? len + 1 : 0;
-	return xml->htmlEntityLookup((const xmlChar *)name) ? len + 1 : 0;
-}
-
-/* Copies the text with what is no HTML escaped. Counts tags and names of characters. Returns
- * whether there are any. */
-static bool escape_text(const struct xml_library *xml, struct script_silent *silent,
-			const char *text, struct str *to)
-{
-	size_t tags = 0, entities = 0;
-
-	for (const char *p = text; *p;) {
-		size_t tag = *p == '<' ? tag_length(p) : 0;
-		size_t entity = *p == '&' ? entity_length(xml, p) : 0;
-		tags += tag > 0;
-		entities += entity > 0;
-		if (tag || entity) {
-			str_addn(to, p, tag + entity);
-			p += tag + entity;
-			continue;
-		}
-		str_add(to, *p == '<' ? "&lt;" : *p == '&' ? "&amp;" : (char[]){*p, '\0'});
-		p++;
-	}
-	silent->tags += tags;
-	silent->entities += entities;
-	return tags || entities;
-}
-
-void script_add_marked(struct script *s, struct script_item *item, const char *raw, size_t len)
-{
-	CLEANUP(str_free) struct str html = STR_INIT;
-	CLEANUP(str_free) struct str text = STR_INIT;
-	CLEANUP(free_text) char *copy = NULL;
-	const struct xml_library *xml;
-	struct err why = {0};
-
-	if ((!memchr(raw, '<', len) && !memchr(raw, '&', len)) || memchr(raw, '\0', len) ||
-	    !utf8_valid(raw, len)) {
-		script_add(s, item, raw, len);
-		return;
-	}
-	copy = xstrndup(raw, len);
-	if (xml_library_load(&xml, &why) < 0) {
-		script_complain(s, item->source, item->line, "%s", why.msg);
-		return;
-	}
-	if (!escape_text(xml, &s->silent, copy, &html)) {
-		script_add(s, item, raw, len);
-		return;
-	}
-	html_read_piece(s, item->source, str_text(&html), &text);
-	script_add(s, item, str_text(&text), text.len);
 }
 
 void input_read_html(struct script *s, const char *source, const char *bytes, size_t len)

@@ -7,7 +7,8 @@
 
 /* A chapter that begins at an element of a document. */
 struct html_mark {
-	const char *id; /* of the element; "": at the document's beginning */
+	const char *id;      /* of the element; "": at the document's beginning */
+	const char *written; /* the same as the link has it, percents not decoded */
 	const char *title;
 };
 
@@ -28,5 +29,7 @@ void html_read_document(struct script *s, const struct html_document *document);
 /* Appends the spoken text of a piece of HTML, which is valid UTF-8, with a newline behind each
  * block. Counts in the script what is left out. source: the script's own copy of its name. */
 void html_read_piece(struct script *s, const char *source, const char *html, struct str *to);
+/* Returns whether this is the name of an element that is read in a way of its own. */
+bool html_knows(const char *name);
 
 #endif

@@ -559,6 +559,8 @@ void script_tell_silent(const struct script *s, struct str *to)
 	add_count(to, n->imports, "import", "imports");
 	add_count(to, n->emoji, "emoji code", "emoji codes");
 	add_count(to, n->comments, "comment", "comments");
+	add_count(to, n->lost_chapters, "chapter of the contents that leads nowhere",
+		  "chapters of the contents that lead nowhere");
 }
 
 /* The chapters that have texts. */

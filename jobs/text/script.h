@@ -129,7 +129,7 @@ struct script {
 	struct script_silent { /* parts of the script that are not spoken */
 		size_t code_blocks, images, footnotes, wordless, formulas, navigation, page_numbers,
 			tags, entities, extra_pages, shortcodes, block_marks, imports, emoji,
-			comments;
+			comments, lost_chapters;
 	} silent;
 	struct script_book { /* what the input says of itself; NULL: nothing */
 		char *title, *author, *narrator, *language, *year, *publisher;

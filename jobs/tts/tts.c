@@ -127,7 +127,8 @@ static const struct option_spec tts_options[] = {
 	 "of .srt and .vtt: speak each cue in its time, faster where it must be, and place it "
 	 "there "
 	 "in the joined track"},
-	{"list_numbers", OPTION_BOOL, 0, "false", "speak the numbers of ordered lists in .md"},
+	{"list_numbers", OPTION_BOOL, 0, "false",
+	 "speak the numbers of ordered lists in .md, .html and .epub"},
 	{"lexicon", OPTION_PATH, 0, NULL,
 	 "pronunciations: a file with a word, a tab and what to say for it on each line"},
 	{"voice", OPTION_TEXT, 0, NULL, "voice of lines that name none"},

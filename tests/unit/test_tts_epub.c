@@ -82,6 +82,43 @@ static void test_pages(void **state)
 	}
 }
 
+/* The numbers of ordered lists, which job.list_numbers speaks. */
+static const struct {
+	const char *what, *html, *want;
+} lists[] = {
+	{"plain", "<ol><li>one<li><p>two</p><p>more</p></ol><ul><li>dot</ul>",
+	 "1. one|2. two|more|dot"},
+	{"a start and a value", "<ol start=5><li>a<li value=9>b<li>c</ol>", "5. a|9. b|10. c"},
+	{"no numbers", "<ol start=x><li value='1e3'>a<li value=99999999999>b</ol>", "1. a|2. b"},
+	{"backwards", "<ol reversed><li>a<li>b<ul><li>c</ul><li>d</ol>", "3. a|2. b|c|1. d"},
+	{"backwards from a start, and again",
+	 "<ol reversed start=7><li>a</ol><ol reversed><li>b</ol>", "7. a|1. b"},
+	{"backwards where nothing is spoken",
+	 "<nav><ol reversed><li>a</ol></nav><ol "
+	 "reversed><li>b<li>c</ol>",
+	 "2. b|1. c [1 list of links]"},
+	{"letters", "<ol type=a start=26><li>x<li>y</ol><ol type=A><li>z<li value=0>w</ol>",
+	 "Z. x|AA. y|A. z|0. w"},
+	{"Roman", "<ol type=i start=4><li>x</ol><ol type=I><li>y</ol>", "4. x|1. y"},
+	{"within each other", "<ol><li>a<ol type=A><li>b</ol><li>c<li><ol><li>d</ol></ol>",
+	 "1. a|A. b|2. c|1. d"},
+	{"no text in an item", "<ol><li><img src=x><li>b</ol><p>c</p>", "2. b|c [1 image]"},
+	{"no list at all", "<li>a", "a"},
+};
+
+static void test_lists(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+		CLEANUP(script_free) struct script s = {.list_numbers = true};
+		input_read_html(&s, script_add_source(&s, "f"), lists[i].html,
+				strlen(lists[i].html));
+		CLEANUP(free_text) char *got = shown(&s);
+		if (strcmp(got, lists[i].want) != 0)
+			fail_msg("%s: %s\n    wanted %s", lists[i].what, got, lists[i].want);
+	}
+}
+
 static void test_nested_without_end(void **state)
 {
 	CLEANUP(script_free) struct script s = {0};
@@ -117,6 +154,9 @@ static void test_nested_without_end(void **state)
 	"<html xmlns:epub='http://www.idpf.org/2007/ops'><nav epub:type='toc'><ol><li><a "         \
 	"href='b.html'>B&nbsp;</a><ol><li><a href='./b.html#x'>X</a></li></ol></li><li><a "        \
 	"href='t/a%20b.html'>A</a></li></ol></nav></html>"
+#define CONTENTS(href, title, href2, title2)                                                       \
+	"<html xmlns:epub='x'><nav epub:type='toc'><a href='" href "'>" title                      \
+	"</a><a href='" href2 "'>" title2 "</a></nav></html>"
 #define NCX                                                                                        \
 	"<!DOCTYPE ncx PUBLIC '-//NISO//DTD ncx 2005-1//EN' 'http://127.0.0.1:9/ncx.dtd'><ncx>"    \
 	"<navMap><navPoint><navLabel><text>NB</text></navLabel><content src='b.html'/><navPoint>"  \
@@ -176,6 +216,27 @@ static const struct {
 	{"a document that is there twice is spoken twice", CONTAINER,
 	 PACKAGE("", "<spine><itemref idref='a'/><itemref idref='a'/></spine>"), NULL, NULL,
 	 "<p>Text a.", NULL, "Text a.|Text a."},
+	{"a chapter whose id is not there begins with its document", CONTAINER, PACKAGE("", SPINE),
+	 CONTENTS("b.html#gone", "Gone", "t/a%20b.html#x", "A"), NULL, DOC_A, NULL,
+	 "Text b.#Gone|Text x.#Gone|Title!#A|Text a.#A [1 list of links]"},
+	{"unless another one begins there", CONTAINER, PACKAGE("", SPINE),
+	 CONTENTS("b.html#gone", "Gone", "b.html", "B"), NULL, DOC_A, NULL,
+	 "Text b.#B|Text x.#B|Title!#B|Text a.#B [1 list of links, 1 chapter of the contents that "
+	 "leads nowhere]"},
+	{"chapters whose documents are not in the reading order", CONTAINER, PACKAGE("", SPINE),
+	 CONTENTS("b.html", "B", "c.html#x", "C"), NULL, DOC_A, NULL,
+	 "Text b.#B|Text x.#B|Title!#B|Text a.#B [1 list of links, 1 chapter of the contents that "
+	 "leads nowhere]"},
+	{"two chapters at one place", CONTAINER, PACKAGE("", SPINE),
+	 CONTENTS("b.html#x", "Part One", "b.html#x", "X"), NULL, DOC_A, NULL,
+	 "Text b.|Text x.#Part One: X|Title!#Part One: X|Text a.#Part One: X [1 list of links]"},
+	{"one chapter twice", CONTAINER, PACKAGE("", SPINE),
+	 CONTENTS("b.html", "B", "./b.html", "B"), NULL, DOC_A, NULL,
+	 "Text b.#B|Text x.#B|Title!#B|Text a.#B [1 list of links]"},
+	{"percents in fragments, decoded and as they are", CONTAINER, PACKAGE("", SPINE),
+	 CONTENTS("t/a%20b.html#%C3%A4%201", "One", "t/a%20b.html#b%201", "Two"), NULL,
+	 "<p id='ä 1'>Text one.</p><pre><i id='b%201'>x</i></pre><p>Text two.</p>", NULL,
+	 "Text b.|Text x.|Text one.#One|Text two.#Two [1 code block, 1 list of links]"},
 	{"the same table of contents for ever", CONTAINER, PACKAGE("", SPINE),
 	 "<nav type='toc'><a href='nav.html'>N</a><a href='nav.html'>N</a></nav>", NULL, DOC_A,
 	 NULL, "Text b.|Text x.|Title!|Text a. [1 list of links]"},
@@ -334,10 +395,15 @@ static void test_subtitles(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pages),         cmocka_unit_test(test_nested_without_end),
-		cmocka_unit_test(test_books),         cmocka_unit_test(test_metadata),
-		cmocka_unit_test(test_damaged_books), cmocka_unit_test(test_too_large),
-		cmocka_unit_test(test_subtitles),     cmocka_unit_test(test_marked_texts),
+		cmocka_unit_test(test_lists),
+		cmocka_unit_test(test_pages),
+		cmocka_unit_test(test_nested_without_end),
+		cmocka_unit_test(test_books),
+		cmocka_unit_test(test_metadata),
+		cmocka_unit_test(test_damaged_books),
+		cmocka_unit_test(test_too_large),
+		cmocka_unit_test(test_subtitles),
+		cmocka_unit_test(test_marked_texts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
