@@ -333,6 +333,7 @@ static bool is_note_number(const char *text, bool raised)
 static void flush_item(struct reader *r)
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
+	CLEANUP(str_free) struct str lines = STR_INIT;
 	const struct html_document *d = r->document;
 	struct script_item item = {.source = d->source,
 				   .line = MAX(r->began, (size_t)1),
@@ -350,6 +351,9 @@ static void flush_item(struct reader *r)
 		return;
 	}
 	split_normalise(&text, str_text(&r->text), r->text.len);
+	if (r->number[0] && split_has_words(str_text(&text)))
+		str_addf(&lines, "%s. ", r->number);
+	str_addn(&lines, str_text(&r->text), r->text.len);
 	str_reset(&r->text);
 	if (!split_has_words(str_text(&text))) {
 		if (text.len && pause_is_scene_break(str_text(&text)))
@@ -357,16 +361,11 @@ static void flush_item(struct reader *r)
 		return;
 	}
 	r->list_began = item.listed;
-	if (r->number[0]) {
-		CLEANUP(free_text) char *spoken = xasprintf("%s. %s", r->number, str_text(&text));
-		str_reset(&text);
-		str_add(&text, spoken);
-		r->number[0] = '\0';
-	}
+	r->number[0] = '\0';
 	if (r->heading && d->headings_begin_chapters)
 		*d->chapter = script_add_chapter(r->script, str_text(&text));
 	item.chapter = *d->chapter;
-	script_add(r->script, &item, str_text(&text), text.len);
+	script_add(r->script, &item, str_text(&lines), lines.len);
 }
 
 static void add_text(struct reader *r, const char *text, size_t len)
@@ -505,12 +504,22 @@ static void separate(struct reader *r)
 		flush_item(r);
 }
 
+/* A line break is a blank, but behind one the label of another speaker may stand. The newlines of a
+ * piece separate its blocks. */
+static void add_break(struct reader *r)
+{
+	if (r->piece || r->heading || r->in_row)
+		add_text(r, " ", 1);
+	else if (r->text.len)
+		str_addc(&r->text, '\n');
+}
+
 static void begin_spoken(struct reader *r, enum element element, const xmlChar **attributes)
 {
 	const char *href;
 
 	switch (element) {
-	case ELEMENT_BREAK: add_text(r, " ", 1); break;
+	case ELEMENT_BREAK: add_break(r); break;
 	case ELEMENT_HEADING:
 		separate(r);
 		r->heading = true;

@@ -2,6 +2,7 @@
  * them */
 #include <ctype.h>
 #include <string.h>
+#include <strings.h>
 
 #include "html.h"
 #include "xml_library.h"
@@ -40,8 +41,16 @@ static size_t entity_length(const struct xml_library *xml, const char *p)
 	return xml->htmlEntityLookup((const xmlChar *)name) ? len + 1 : 0;
 }
 
-/* Copies the text with what is no HTML escaped. Counts tags and names of characters. Returns
- * whether there are any. */
+/* Stands for a line break in HTML, which has only blanks: the label of a speaker may follow. */
+#define LINE_BREAK "\u2028"
+
+static bool is_break(const char *tag)
+{
+	return !strncasecmp(tag, "<br", 3) && strchr(" \t\n/>", tag[3]);
+}
+
+/* Copies the text with what is no HTML escaped, and line breaks as LINE_BREAK. Counts tags and
+ * names of characters. Returns whether there are any. */
 static bool escape_text(const struct xml_library *xml, struct script_silent *silent,
 			const char *text, struct str *to)
 {
@@ -53,16 +62,35 @@ static bool escape_text(const struct xml_library *xml, struct script_silent *sil
 		tags += tag > 0;
 		entities += entity > 0;
 		if (tag || entity) {
-			str_addn(to, p, tag + entity);
+			if (tag && is_break(p))
+				str_add(to, LINE_BREAK);
+			else
+				str_addn(to, p, tag + entity);
 			p += tag + entity;
 			continue;
 		}
-		str_add(to, *p == '<' ? "&lt;" : *p == '&' ? "&amp;" : (char[]){*p, '\0'});
+		str_add(to, *p == '<'    ? "&lt;"
+			    : *p == '&'  ? "&amp;"
+			    : *p == '\n' ? LINE_BREAK
+					 : (char[]){*p, '\0'});
 		p++;
 	}
 	silent->tags += tags;
 	silent->entities += entities;
 	return tags || entities;
+}
+
+/* Makes newlines of LINE_BREAK. */
+static void restore_breaks(char *text)
+{
+	char *to = text;
+
+	for (const char *p = text; *p;) {
+		bool line_break = starts_with(p, LINE_BREAK);
+		*to++ = line_break ? '\n' : *p;
+		p += line_break ? strlen(LINE_BREAK) : 1;
+	}
+	*to = '\0';
 }
 
 void script_add_marked(struct script *s, struct script_item *item, const char *raw, size_t len)
@@ -88,5 +116,7 @@ void script_add_marked(struct script *s, struct script_item *item, const char *r
 		return;
 	}
 	html_read_piece(s, item->source, str_text(&html), &text);
-	script_add(s, item, str_text(&text), text.len);
+	str_addc(&text, '\n');
+	restore_breaks(text.s);
+	script_add(s, item, text.s, strlen(text.s));
 }

@@ -391,7 +391,8 @@ static enum border border_before(const struct script *s, const struct script_ite
 	return item->heading ? MAX(seen, BORDER_HEADING) : seen;
 }
 
-void script_add(struct script *s, struct script_item *item, const char *raw, size_t len)
+/* Adds an item of one speaker. */
+static void add_item(struct script *s, struct script_item *item, const char *raw, size_t len)
 {
 	if (s->count >= ITEMS_MAX) {
 		script_complain(s, item->source, item->line, "more than %d lines to speak",
@@ -401,11 +402,12 @@ void script_add(struct script *s, struct script_item *item, const char *raw, siz
 	}
 	bool good = set_text(s, item, raw, len);
 	good = good && take_speaker(s, item);
-	if (good && speakers_next(s->speakers, raw, len)) {
+	if (good && item->speaker && speakers_next(s->speakers, raw, len)) {
 		script_complain(
 			s, item->source, item->line,
-			"another speaker's label stands in this text: give it a line or row "
-			"of its own");
+			"another speaker's label stands in the text of \"%s\": give it a row of "
+			"its own",
+			item->speaker);
 		good = false;
 	}
 	good = check_voice(s, item) && good;
@@ -422,6 +424,66 @@ void script_add(struct script *s, struct script_item *item, const char *raw, siz
 	GROW(s->items, s->count, s->cap);
 	s->items[s->count++] = *item;
 	*item = (struct script_item){0};
+}
+
+static bool text_is_blank(const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (!strchr(" \t\r\n", text[i]))
+			return false;
+	return true;
+}
+
+/* The end of the lines of one speaker: where the next label begins a line, else `end`. */
+static const char *speech_end(const struct script *s, const char *raw, const char *end)
+{
+	const char *next = speakers_next(s->speakers, raw, (size_t)(end - raw));
+
+	return next ? next : end;
+}
+
+/* The part of an item from one byte of its text to another: it has a share of its time, and its id
+ * with a number. */
+static struct script_item part_of(const struct script_item *item, size_t number, double from,
+				  double to)
+{
+	struct script_item part = *item;
+	double length_s = item->end_s - item->begin_s;
+
+	part.id = item->id ? xasprintf("%s-%zu", item->id, number) : NULL;
+	part.text = part.speaker = NULL;
+	part.voice = item->voice ? xstrdup(item->voice) : NULL;
+	part.options = json_incref(item->options);
+	part.extra = json_incref(item->extra);
+	part.begin_s = item->begin_s + length_s * from;
+	part.end_s = item->begin_s + length_s * to;
+	part.border = number > 1 ? BORDER_LINE : item->border;
+	return part;
+}
+
+/* Adds an item for each speaker of a text whose lines begin with labels, and empties the item. */
+static void add_speakers(struct script *s, struct script_item *item, const char *raw, size_t len)
+{
+	const char *end = raw + len;
+	size_t number = 0;
+
+	for (const char *at = raw, *stop; at < end; at = stop) {
+		stop = speech_end(s, at, end);
+		if (text_is_blank(at, (size_t)(stop - at)))
+			continue;
+		struct script_item part = part_of(item, ++number, (double)(at - raw) / (double)len,
+						  (double)(stop - raw) / (double)len);
+		add_item(s, &part, at, (size_t)(stop - at));
+	}
+	free_item(item);
+}
+
+void script_add(struct script *s, struct script_item *item, const char *raw, size_t len)
+{
+	if (!item->speaker && !item->heading && speech_end(s, raw, raw + len) < raw + len)
+		add_speakers(s, item, raw, len);
+	else
+		add_item(s, item, raw, len);
 }
 
 int script_add_chapter(struct script *s, const char *title)

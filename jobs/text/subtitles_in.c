@@ -84,7 +84,7 @@ static void add_line(struct str *to, const char *line, size_t len)
 	const char *end = line + len;
 
 	if (to->len)
-		str_addc(to, ' ');
+		str_addc(to, '\n'); /* the label of a speaker may follow */
 	for (const char *p = line; p < end; p++) {
 		bool tag =
 			*p == '<' && p + 1 < end && (isalnum((unsigned char)p[1]) || p[1] == '/');
@@ -124,7 +124,7 @@ static void read_cue(struct subtitles *r, struct script_item *item)
 		return; /* music, or empty */
 	item->border = r->goes_on ? BORDER_NONE : BORDER_LINE;
 	r->goes_on = split_end(str_text(&clean), clean.len) != SPLIT_STOP;
-	script_add_marked(r->script, item, str_text(&clean), clean.len);
+	script_add_marked(r->script, item, str_text(&text), text.len);
 }
 
 void input_read_subtitles(struct script *s, const char *source, const char *bytes, size_t len)

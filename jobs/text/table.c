@@ -13,13 +13,30 @@
 
 #define COLUMNS_MAX 64
 
-static const char *const text_names[] = {"text",      "sentence", "line",       "content",
-					 "dialogue",  "dialog",   "transcript", "transcription",
-					 "utterance", "phrase",   "paragraph",  NULL};
-static const char *const speaker_names[] = {"speaker", "speaker_name", "character",
-					    "actor",   "role",         NULL};
-static const char *const id_names[] = {"id", NULL};
-static const char *const voice_names[] = {"voice", NULL};
+/* English, then de, es, fr, it, nl, pl, pt; without accents. */
+/* clang-format off */
+static const char *const text_names[] = {
+	"text", "sentence", "line", "content", "dialogue", "dialog", "transcript", "transcription", "utterance", "phrase", "paragraph",
+	"satz", "zeile", "inhalt", "absatz",
+	"texto", "frase", "oracion", "linea", "contenido", "dialogo", "parrafo",
+	"texte", "ligne", "contenu", "replique", "paragraphe",
+	"testo", "riga", "contenuto", "battuta", "paragrafo",
+	"tekst", "zin", "regel", "inhoud", "dialoog", "alinea",
+	"zdanie", "wiersz", "tresc", "akapit",
+	"linha", "conteudo", "fala", NULL};
+static const char *const speaker_names[] = {
+	"speaker", "speaker_name", "character", "actor", "role",
+	"sprecher", "sprecherin", "figur", "rolle",
+	"hablante", "locutor", "locutora", "personaje", "orador",
+	"locuteur", "locutrice", "personnage", "orateur",
+	"parlante", "personaggio", "oratore", "ruolo",
+	"spreker", "personage", "rol",
+	"mowca", "postac", "rola",
+	"falante", "personagem", "papel", NULL};
+static const char *const id_names[] = {
+	"id", "nummer", "kennung", "numero", "identificador", "identifiant", "identificativo", "numer", "identyfikator", NULL};
+static const char *const voice_names[] = {"voice", "stimme", "voz", "voix", "voce", "stem", "glos", NULL};
+/* clang-format on */
 static const char *const seed_names[] = {"seed", NULL};
 static const char *const options_names[] = {"options", NULL};
 
@@ -45,24 +62,81 @@ static const char *const sound_names[] = {
 	"gap",        "delay",  "phonemes", "ipa",           "exaggeration", "temperature",
 	"cfg_weight", NULL};
 
+static size_t trimmed_length(const char *name)
+{
+	size_t len = strlen(name);
+
+	while (len && strchr(" \t", name[len - 1]))
+		len--;
+	return len;
+}
+
+static bool is_ascii(const char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text >= 0x80)
+			return false;
+	return true;
+}
+
+/* The plain letter of a small Latin one with an accent; 0: of an accent alone; any other character
+ * as it is. */
+static uint32_t without_accent(uint32_t c)
+{
+	static const struct {
+		const char *letters;
+		char plain;
+	} marked[] = {{"áàâãäå", 'a'}, {"çć", 'c'},    {"éèêëę", 'e'}, {"íìîï", 'i'}, {"ł", 'l'},
+		      {"ñń", 'n'},     {"óòôõö", 'o'}, {"ś", 's'},     {"úùûü", 'u'}, {"źż", 'z'}};
+
+	if (c >= 0x300 && c <= 0x36f)
+		return 0;
+	for (size_t i = 0; c >= 0x80 && i < ARRAY_LEN(marked); i++)
+		for (const char *p = marked[i].letters; *p;)
+			if (utf8_next(&p) == c)
+				return (uint32_t)marked[i].plain;
+	return c;
+}
+
+/* A name in small letters without blanks at its ends. A name that is not
+ * valid UTF-8 stays. accents: keep them. The caller frees it. */
+static char *folded(const char *name, bool accents)
+{
+	struct str to = STR_INIT;
+
+	name += strspn(name, " \t");
+	CLEANUP(free_text) char *text = xstrndup(name, trimmed_length(name));
+	for (const char *p = text; *p && utf8_valid(text, strlen(text));) {
+		uint32_t small = heading_fold(utf8_next(&p));
+		uint32_t c = accents ? small : without_accent(small);
+		if (c)
+			str_add_utf8(&to, c);
+	}
+	return to.len ? str_detach(&to) : TAKE(text);
+}
+
 /* Returns whether two names are the same, blanks at their ends and the case of letters aside. */
 static bool is_column(const char *name, const char *other)
 {
-	size_t len, other_len;
-
 	name += strspn(name, " \t");
 	other += strspn(other, " \t");
-	for (len = strlen(name); len && strchr(" \t", name[len - 1]);)
-		len--;
-	for (other_len = strlen(other); other_len && strchr(" \t", other[other_len - 1]);)
-		other_len--;
-	return len == other_len && !strncasecmp(name, other, len);
+	size_t len = trimmed_length(name);
+	if (len == trimmed_length(other) && !strncasecmp(name, other, len))
+		return true;
+	if (is_ascii(name) || is_ascii(other))
+		return false;
+	CLEANUP(free_text) char *a = folded(name, true);
+	CLEANUP(free_text) char *b = folded(other, true);
+	return !strcmp(a, b);
 }
 
+/* Returns whether a name is in the list, whose names are ASCII: accents aside. */
 static bool is_among(const char *name, const char *const *list)
 {
+	CLEANUP(free_text) char *plain = is_ascii(name) ? NULL : folded(name, false);
+
 	for (; *list; list++)
-		if (is_column(name, *list))
+		if (is_column(plain ? plain : name, *list))
 			return true;
 	return false;
 }

@@ -50,6 +50,16 @@ t_speakers_of_a_text_and_a_table() {
 2 en/bob: I am fine thank you'
 }
 
+t_two_speakers_in_a_cell() {
+	printf 'Nummer;Satz\nq1;"Alice: Hello Bob, how are you today?\nBob: I am fine, thank you."\nq2;Bye.\n' >cells.csv
+	JOB='speakers = ["Alice=en-us", "Bob=en-gb+m3"];' INPUT=cells.csv config
+	burst run
+	is "$STATUS" 0 "run of cells ($(tail -n 2 err.txt))"
+	said 'q1-1 en-us/Alice: Hello Bob, how are you today?
+q1-2 en-gb+m3/Bob: I am fine, thank you.
+q2 en: Bye.'
+}
+
 t_columns_that_would_change_the_sound() {
 	printf 'sentence,speed\nHello there my friend,160\n' >cards.csv
 	INPUT=cards.csv config

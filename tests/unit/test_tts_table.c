@@ -20,6 +20,18 @@ static const struct {
 	 "x:One"},
 	{"names in another case, with blanks", "c.csv", "File, Words \nx,One\n", "words", "file",
 	 NULL, NULL, "x:One"},
+	{"usual names of other languages", "c.csv",
+	 "Nummer;Sprache;S\303\204TZE;Satz\n7;x;y;Eins\n", NULL, NULL, NULL, NULL,
+	 "7:Eins+Sprache+SÄTZE"},
+	{"capitals with accents", "c.csv", "NUM\303\211RO;R\303\211PLIQUE\n7;Un\n", NULL, NULL,
+	 NULL, NULL, "7:Un"},
+	{"accents of their own", "c.csv", "Nume\314\201ro;Oracio\314\201n\n7;Uno\n", NULL, NULL,
+	 NULL, NULL, "7:Uno"},
+	{"Polish", "c.csv", "numer;tre\305\233\304\207\n7;Raz\n", NULL, NULL, NULL, NULL, "7:Raz"},
+	{"two that are usual", "c.csv", "Satz;Zeile\nEins;Zwei\n", NULL, NULL, NULL, NULL,
+	 "c.csv:1: \"Satz\" and \"Zeile\" could both be the text: choose with job.columns = { text "
+	 "= "
+	 "\"Satz\"; }"},
 	{"one of two columns", "c.csv", "sentence,content\nOne,Two\n", "content", NULL, NULL, NULL,
 	 "001:Two+sentence"},
 	{"keys of JSON lines", "c.jsonl", "{\"en\":\"One\",\"text\":\"Eins\"}\n", "en", NULL, NULL,
@@ -120,8 +132,25 @@ static const struct {
 	 "job.columns = { keep = [\"speaker\"]; } to speak all in one voice"},
 	{"a label without a text", "p.txt", "Alice:\nOne\n",
 	 "p.txt:1: nothing follows the label \"Alice:\""},
-	{"two speakers in a row", "p.jsonl", "{\"text\":\"Alice: One\\nBob: Two\"}\n",
-	 "p.jsonl:1: another speaker's label stands in this text: give it a line or row of its "
+	{"two speakers in a row", "p.jsonl", "{\"text\":\"Alice: One\\nline\\r\\nBob: Two\"}\n",
+	 "One line@en-us(Alice)|Two@de(Bob)"},
+	{"two speakers in a cell", "p.csv", "text\n\"Alice: One\nBob: Two\n\"\n",
+	 "One@en-us(Alice)|Two@de(Bob)"},
+	{"behind tags", "p.csv", "text\nAlice: <i>One</i> line<br>Bob: Two &amp; more<BR />End\n",
+	 "One line@en-us(Alice)|Two & more End@de(Bob)"},
+	{"in a page", "p.html", "<p>Alice: One\nBob: line<br>Bob: Two<br/><b>Alice:</b> Three</p>",
+	 "One Bob: line@en-us(Alice)|Two@de(Bob)|Three@en-us(Alice)"},
+	{"in a cue", "p.srt", "1\n00:00:01,000 --> 00:00:03,000\nAlice: One\nBob: Two\n",
+	 "One@en-us(Alice)|Two@de(Bob)"},
+	{"with a voice of their own", "p.jsonl",
+	 "{\"text\":\"Alice: One\\nBob: Two\",\"voice\":\"sv\"}\n", "One@sv(Alice)|Two@sv(Bob)"},
+	{"one of them is not known", "p.jsonl", "{\"text\":\"Alice: One\\nCarol: Two\"}\n",
+	 "p.jsonl:1: \"Carol\" reads like a speaker's label: give it a voice in job.speakers, as "
+	 "in "
+	 "\"NAME=VOICE\", or list \"NAME\" alone to speak it"},
+	{"a row of one speaker with the label of another", "p.csv",
+	 "speaker,text\nAlice,\"One\nBob: Two\"\n",
+	 "p.csv:2: another speaker's label stands in the text of \"Alice\": give it a row of its "
 	 "own"},
 };
 
