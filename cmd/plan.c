@@ -134,6 +134,17 @@ static void print_cheaper_hours(const struct forecast_cheaper *c, const struct o
 	       100 * c->saving, c->cheaper, c->days);
 }
 
+/* What the key prewarm means for a pod with this cold start. */
+static struct cold_ahead find_ahead(const char *prewarm, const struct cold *cold)
+{
+	int64_t ms = 0;
+
+	if (!prewarm || !strcmp(prewarm, "off") ||
+	    (strcmp(prewarm, "auto") != 0 && duration_parse(prewarm, &ms, NULL) < 0))
+		return (struct cold_ahead){0};
+	return cold_ahead(cold, strcmp(prewarm, "auto") ? (double)ms / 1000 : -1);
+}
+
 /* Prints the planner's choice among these offers, as text or JSON. caps: what caps over runs leave;
  * NULL for offers that are not live. Returns 0, or -1 if the run could not begin. */
 static int choose_and_print(struct launch *l, const struct wanted *wanted,
@@ -167,6 +178,9 @@ static int choose_and_print(struct launch *l, const struct wanted *wanted,
 	struct plan_stage *stages = NULL;
 	size_t stage_count = stages_plan(l, &stages);
 	struct forecast_cheaper hours;
+	struct cold_ahead ahead = {0};
+	if (verdict != PLAN_NOTHING_FITS)
+		ahead = find_ahead(l->order.prewarm, &e.machines[pick.machine].cold);
 	bool cheaper = caps && verdict != PLAN_NOTHING_FITS &&
 		       prices_cheaper(&hours, l->ctx->store, &e.offers[pick.machine]);
 	const struct plan_result r = {.job_ops = l->run.setup.job_ops,
@@ -178,6 +192,7 @@ static int choose_and_print(struct launch *l, const struct wanted *wanted,
 				      .variant = &variant,
 				      .caps = caps,
 				      .keep_ms = l->order.keep_warm_ms,
+				      .ahead = ahead,
 				      .due_ms = run_choice_due_ms(&l->choice.row),
 				      .cheaper = cheaper ? &hours : NULL,
 				      .warm = warm,

@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/path.h"
 #include "cmd/show/output.h"
+#include "cmd/show/plan_show.h"
 #include "cmd/show/report.h"
 #include "cmd/unattended/unattended.h"
 #include "config/secrets.h"
@@ -222,40 +223,60 @@ static int install_or_replace(struct cmd_context *ctx, const struct schedule_row
 	return err_wrap(err, "schedule %s: not replaced", row->name);
 }
 
-/* ---- --ahead ---- */
+/* ---- --ahead, prewarm ---- */
 
 #define DAY_MS INT64_C(86400000)
 
-/* Sets *cold to what the ledger expects of a pod like the job's last one. */
-static int expect_cold_start(const struct cmd_context *ctx, const char *config, struct cold *cold,
+/* How long before each time a schedule starts. */
+struct lead {
+	const char *text; /* of --ahead, or of prewarm; NULL: it starts at its times */
+	bool named;       /* by --ahead */
+	int minutes;
+	bool known; /* the rest is set: the job has had a pod */
+	struct cold cold;
+	double price_h; /* of such a pod; 0: unknown */
+};
+
+static bool follows_cold_start(const struct lead *lead)
+{
+	return lead->text && !strcmp(lead->text, "auto");
+}
+
+/* Sets *lead to what the ledger expects of a pod like the job's last one. */
+static int expect_cold_start(const struct cmd_context *ctx, const char *config, struct lead *lead,
 			     struct err *err)
 {
 	struct pod_row pod;
 
-	if (!usage_last_pod(&pod, ctx->store, config))
-		return err_set(err, ERR_USAGE,
-			       "--ahead auto: no run of this job has had a pod yet, so the cold "
-			       "start is unknown: give a time, like --ahead 5m");
-	return usage_cold_start(cold, ctx->store, &pod, err);
+	lead->known = usage_last_pod(&pod, ctx->store, config);
+	if (!lead->known)
+		return 0;
+	lead->price_h = (double)pod.price_microusd_h / 1e6;
+	return usage_cold_start(&lead->cold, ctx->store, &pod, err);
 }
 
-/* How many minutes ahead of each time the schedule starts, as `text` says. *cold: for "auto". */
-static int find_minutes_ahead(struct cmd_context *ctx, const char *config, const char *text,
-			      struct cold *cold, int *minutes, struct err *err)
+/* Sets the rest of *lead, whose text is set. */
+static int find_lead(struct cmd_context *ctx, const char *config, struct lead *lead,
+		     struct err *err)
 {
 	int64_t ms = 0;
 
-	if (!strcmp(text, "auto")) {
-		if (expect_cold_start(ctx, config, cold, err) < 0)
-			return -1;
-		ms = (int64_t)(cold_p90_s(cold) * 1000);
-	} else if (opt_duration(ctx, "ahead", &ms, err) < 0) {
+	if (expect_cold_start(ctx, config, lead, err) < 0)
 		return -1;
+	if (!follows_cold_start(lead)) {
+		if (duration_parse(lead->text, &ms, err) < 0)
+			return err_wrap(err, "--ahead");
+	} else if (lead->known) {
+		ms = (int64_t)(cold_ahead(&lead->cold, -1).ahead_s * 1000);
+	} else if (lead->named) {
+		return err_set(err, ERR_USAGE,
+			       "--ahead auto: no run of this job has had a pod yet, so the cold "
+			       "start is unknown: give a time, like --ahead 5m");
 	}
-	*minutes = (int)MIN((ms + 59999) / 60000, DAY_MS / 60000);
-	return *minutes < DAY_MS / 60000
+	lead->minutes = (int)MIN((ms + 59999) / 60000, DAY_MS / 60000);
+	return lead->minutes < DAY_MS / 60000
 		       ? 0
-		       : err_set(err, ERR_USAGE, "--ahead %s: must be less than a day", text);
+		       : err_set(err, ERR_USAGE, "--ahead %s: must be less than a day", lead->text);
 }
 
 /* Moves *c and row->rule. text: of --ahead, for errors. */
@@ -276,30 +297,44 @@ static int move_rule(struct schedule_row *row, struct calendar *c, int minutes, 
 	return 0;
 }
 
-/* Moves the times ahead as --ahead says, and writes to *note what that means. */
-static int move_ahead(struct cmd_context *ctx, struct schedule_row *row, struct calendar *c,
-		      struct str *note, struct err *err)
+/* Adds what a start so long before its times costs at most, and what it saves. */
+static void add_bound(struct str *to, const struct lead *lead)
 {
-	const char *text = opt_text(ctx, "ahead");
-	struct cold cold;
-	char ahead[24], median[24], slow[24], times[sizeof(row->rule)];
-	int minutes;
+	struct cold_ahead a = cold_ahead(&lead->cold, lead->minutes * 60.0);
 
-	if (!text)
+	plan_add_ahead(to, &a, lead->price_h, plan_source_name(cold_source(&lead->cold)));
+}
+
+/* Moves the times ahead as --ahead or the key prewarm says, and writes to *note what that means. */
+static int move_ahead(struct cmd_context *ctx, struct schedule_row *row, struct calendar *c,
+		      struct lead *lead, struct str *note, struct err *err)
+{
+	const char *key = section_text(config_top(ctx->config), "prewarm");
+	char ahead[24], times[sizeof(row->rule)];
+
+	lead->named = opt_has(ctx, "ahead");
+	lead->text = lead->named ? opt_text(ctx, "ahead") : key;
+	if (!lead->text || !strcmp(lead->text, "off")) {
+		lead->text = NULL;
 		return 0;
+	}
 	COPY_TEXT(times, row->rule);
-	if (find_minutes_ahead(ctx, row->config, text, &cold, &minutes, err) < 0 ||
-	    move_rule(row, c, minutes, text, err) < 0)
+	if (find_lead(ctx, row->config, lead, err) < 0)
 		return -1;
-	str_addf(note, "starts %s before each time of \"%s\"",
-		 duration_show(ahead, sizeof(ahead), minutes * INT64_C(60000)), times);
-	if (!strcmp(text, "auto"))
-		str_addf(note,
-			 ": a pod works %s after its create, one in ten later than %s (%s); each "
-			 "start looks again",
-			 duration_show(median, sizeof(median), (int64_t)(cold_p50_s(&cold) * 1000)),
-			 duration_show(slow, sizeof(slow), (int64_t)(cold_p90_s(&cold) * 1000)),
-			 plan_source_name(cold_source(&cold)));
+	if (follows_cold_start(lead) && !lead->known) {
+		str_add(note, "prewarm: starts at its times until a run of this job has shown how "
+			      "long a cold start takes\n");
+		return 0;
+	}
+	if (move_rule(row, c, lead->minutes, lead->text, err) < 0)
+		return -1;
+	str_addf(note, "starts %s before each time of \"%s\"%s",
+		 duration_show(ahead, sizeof(ahead), lead->minutes * INT64_C(60000)), times,
+		 follows_cold_start(lead) ? ", by the cold start; each start looks again" : "");
+	if (lead->known) {
+		str_add(note, ": ");
+		add_bound(note, lead);
+	}
 	str_add(note, ". It costs nothing more, since no pod waits: work begins when the first pod "
 		      "is up, on the files as they are at the start\n");
 	return 0;
@@ -318,24 +353,25 @@ static int renew_ahead(struct cmd_context *ctx, const struct schedule_row *row, 
 	CLEANUP(str_free) struct str note = STR_INIT;
 	struct schedule_row moved = *row;
 	struct calendar times, c;
-	struct cold cold;
-	int minutes;
+	struct lead lead = {.text = "auto"};
 
 	if (!fact_get(ctx->store, FACT_AHEAD, row->name, NULL, moved.rule, sizeof(moved.rule)) ||
 	    !moved.rule[0])
 		return 0;
 	if (calendar_parse(moved.rule, &times, err) < 0 ||
-	    find_minutes_ahead(ctx, row->config, "auto", &cold, &minutes, err) < 0)
+	    find_lead(ctx, row->config, &lead, err) < 0)
 		return -1;
+	if (!lead.known)
+		return 0;
 	c = times;
-	if (move_rule(&moved, &c, minutes, "auto", err) < 0)
+	if (move_rule(&moved, &c, lead.minutes, "auto", err) < 0)
 		return -1;
 	if (!strcmp(moved.rule, row->rule))
 		return 0;
 	/* a start that moves behind the one that was submitted is for the same time */
 	if (row->due_ms)
-		moved.due_ms = MAX(row->due_ms,
-				   calendar_next(&times, row->due_ms) - minutes * INT64_C(60000));
+		moved.due_ms = MAX(row->due_ms, calendar_next(&times, row->due_ms) -
+							lead.minutes * INT64_C(60000));
 	if (install_or_replace(ctx, &moved, &note, err) < 0)
 		return -1;
 	log_line(LOG_NOTE,
@@ -350,6 +386,7 @@ static int add_schedule(struct cmd_context *ctx, struct err *err)
 	CLEANUP(str_free) struct str note = STR_INIT;
 	struct schedule_row row = {.made_ms = clock_wall_ms(), .catch_up_ms = CATCH_UP_MS};
 	struct calendar c;
+	struct lead lead = {0};
 	char at[64], times[sizeof(row.rule)];
 
 	COPY_TEXT(row.name, ctx->args[1]);
@@ -362,12 +399,11 @@ static int add_schedule(struct cmd_context *ctx, struct err *err)
 		return -1;
 	COPY_TEXT(row.config, config_path(ctx->config));
 	COPY_TEXT(times, row.rule);
-	if (move_ahead(ctx, &row, &c, &note, err) < 0)
+	if (move_ahead(ctx, &row, &c, &lead, &note, err) < 0)
 		return -1;
 	int replaced = install_or_replace(ctx, &row, &note, err);
-	const char *ahead = opt_text(ctx, "ahead");
-	bool follows = ahead && !strcmp(ahead, "auto");
-	if (replaced < 0 || note_times(ctx, row.name, follows ? times : "", err) < 0)
+	if (replaced < 0 ||
+	    note_times(ctx, row.name, follows_cold_start(&lead) ? times : "", err) < 0)
 		return -1;
 	if (ctx->quiet)
 		return 0;
@@ -419,15 +455,55 @@ static json_t *last_json(const struct schedule_row *row, const struct request_ro
 			 last->error[0] ? report_text(last->error) : json_null());
 }
 
+/* Sets *lead for a schedule that follows its cold starts; writes its times. Returns false if it
+ * does not, or these are unknown. */
+static bool find_shown_lead(const struct cmd_context *ctx, const struct schedule_row *row,
+			    struct lead *lead, char *times, size_t room)
+{
+	*lead = (struct lead){.text = "auto"};
+	if (!fact_get(ctx->store, FACT_AHEAD, row->name, NULL, times, room) || !times[0] ||
+	    expect_cold_start(ctx, row->config, lead, NULL) < 0 || !lead->known)
+		return false;
+	lead->minutes = (int)(cold_ahead(&lead->cold, -1).ahead_s / 60);
+	return true;
+}
+
+static json_t *ahead_json(const struct cmd_context *ctx, const struct schedule_row *row)
+{
+	struct lead lead;
+	char times[sizeof(row->rule)];
+
+	if (!find_shown_lead(ctx, row, &lead, times, sizeof(times)))
+		return json_null();
+	struct cold_ahead a = cold_ahead(&lead.cold, -1);
+	json_t *object = plan_ahead_json(&a, lead.price_h);
+	json_object_set_new(object, "times", report_text(times));
+	return object;
+}
+
+/* Prints what the start ahead of the schedule's times means, if it follows cold starts. */
+static void print_ahead(const struct cmd_context *ctx, const struct schedule_row *row)
+{
+	CLEANUP(str_free) struct str line = STR_INIT;
+	struct lead lead;
+	char times[sizeof(row->rule)];
+
+	if (!find_shown_lead(ctx, row, &lead, times, sizeof(times)))
+		return;
+	str_addf(&line, "%s is for \"%s\": ", row->name, times);
+	add_bound(&line, &lead);
+	output_wrapped(stdout, 2, "%s", str_text(&line));
+}
+
 static json_t *schedule_json(const struct cmd_context *ctx, const struct schedule_row *row,
 			     const struct request_row *last, int64_t next_ms)
 {
-	return json_pack("{s:s, s:s, s:o, s:s, s:b, s:o, s:o}", "name", row->name, "when",
+	return json_pack("{s:s, s:s, s:o, s:s, s:b, s:o, s:o, s:o}", "name", row->name, "when",
 			 row->rule, "config", report_text(row->config), "backend",
 			 schedule_backend_word(row->backend), "installed",
 			 schedule_is_installed(ctx->state_dir, row), "next_at",
-			 next_ms < 0 ? json_null() : report_time(next_ms), "last",
-			 last ? last_json(row, last) : json_null());
+			 next_ms < 0 ? json_null() : report_time(next_ms), "ahead",
+			 ahead_json(ctx, row), "last", last ? last_json(row, last) : json_null());
 }
 
 static void add_table_row(const struct cmd_context *ctx, struct table *t,
@@ -483,12 +559,15 @@ static int print_schedules(struct cmd_context *ctx, struct err *err)
 		else
 			add_table_row(ctx, t, &rows[i], last, next_ms);
 	}
+	if (!ctx->json)
+		table_print(t, stdout, terminal_width(stdout));
+	for (size_t i = 0; !ctx->json && i < count; i++)
+		print_ahead(ctx, &rows[i]);
 	free(rows);
 	if (ctx->json) {
 		output_json(json_pack("{s:i, s:O}", "schema", 1, "schedules", array));
 		return 0;
 	}
-	table_print(t, stdout, terminal_width(stdout));
 	if (!count)
 		output_line(stderr, "no schedule yet: `burst schedule add nightly daily 02:00` in "
 				    "a job's folder adds one");
@@ -587,9 +666,9 @@ static int run(struct cmd_context *ctx, struct err *err)
 
 static const struct opt opts[] = {
 	{0, "config", "FILE", "add: the project's file or folder (default: this folder)"},
-	{0, "ahead", "auto|TIME",
+	{0, "ahead", "auto|TIME|off",
 	 "add: start this long before each time, so that pods work by then; auto: the cold start "
-	 "of nine pods in ten, looked up again at each start"},
+	 "of nine pods in ten, looked up again at each start (default: the key prewarm)"},
 	{0, "catch-up", "TIME",
 	 "add: run the last missed time if it is no older than this (default 12h; 0: never)"},
 	{0, "backend", "systemd|crontab",

@@ -117,6 +117,10 @@ const struct option_spec config_keys[] = {
 	{"keep_warm", OPTION_TEXT, 0, "0",
 	 "keep a pod without work for the next run for this long (it bills): \"5m\"; \"auto\": "
 	 "while it pays, at most as long as its cold start took; \"0\": release it"},
+	{"prewarm", OPTION_TEXT, 0, "off",
+	 "`burst schedule add`: start this long before each time, so that pods work by then: "
+	 "\"5m\"; "
+	 "\"auto\": by the cold start; \"off\": at the time. --ahead replaces it"},
 	{"volume", OPTION_GROUP, 0, NULL,
 	 "storage that outlives the pods: models, environments, code", volume_keys},
 	{"caps", OPTION_GROUP, 0, NULL, "limits that stop a run", caps_keys},
@@ -234,11 +238,30 @@ static int check_keep_warm(const struct section *top, struct err *err)
 		       section_where(top, "keep_warm"), str_text(&shown));
 }
 
+static int check_prewarm(const struct section *top, struct err *err)
+{
+	const char *text = section_text(top, "prewarm");
+	int64_t ms;
+
+	if (!text || !strcmp(text, "auto") || !strcmp(text, "off"))
+		return 0;
+	if (duration_parse(text, &ms, NULL) == 0 && ms >= 0 && ms < 24 * HOUR)
+		return 0;
+	CLEANUP(str_free) struct str shown = STR_INIT;
+	str_add_printable(&shown, text, strlen(text), 40);
+	return err_set(err, ERR_CONFIG,
+		       "%s: prewarm: \"%s\" is neither \"auto\", \"off\" nor a time below \"24h\", "
+		       "like \"5m\"",
+		       section_where(top, "prewarm"), str_text(&shown));
+}
+
 int keys_check(const struct section *top, struct mistakes *m, struct err *err)
 {
 	if (keys_check_ranges(top, "", m, err) < 0)
 		return -1;
 	if (check_keep_warm(top, err) < 0 && mistakes_note(m, "keep_warm", err) < 0)
+		return -1;
+	if (check_prewarm(top, err) < 0 && mistakes_note(m, "prewarm", err) < 0)
 		return -1;
 	if (check_volume_name(section_group(top, "volume"), err) < 0 &&
 	    mistakes_note(m, "volume.name", err) < 0)

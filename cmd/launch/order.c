@@ -137,6 +137,7 @@ void order_read(struct order *out, const struct config *config)
 	out->boot_limit_ms = section_int(top, "boot_limit");
 	out->keep_on_failure_ms = section_int(top, "keep_on_failure");
 	out->keep_warm_ms = parse_keep_warm(section_text(top, "keep_warm"));
+	out->prewarm = section_text(top, "prewarm");
 	out->stages = stage_names(config);
 	read_groups(out, top);
 }

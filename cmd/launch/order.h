@@ -21,7 +21,8 @@ struct order {
 	bool spot, retry_until_up;
 	int64_t wait_ms, lease_ms, boot_limit_ms, keep_on_failure_ms, keep_warm_ms;
 	int64_t max_cost_microusd, max_duration_ms, max_price_microusd_h; /* 0: no cap */
-	const char *volume;                                               /* NULL: none */
+	const char *prewarm; /* "auto", "off" or a time */
+	const char *volume;  /* NULL: none */
 	int64_t volume_gb;
 	bool volume_create;
 	const char *code; /* the folder that is synced; NULL: none */

@@ -302,6 +302,14 @@ json_t *plan_result_json(const struct plan_result *r, const struct err *err)
 	json_object_set_new(object, "due_at", report_time(r->due_ms));
 	json_object_set_new(object, "cheaper_hours", cheaper_json(r->cheaper));
 	json_object_set_new(object, "volume_pays", volume_pays_json(r));
+	json_object_set_new(
+		object, "prewarm",
+		r->ahead.ahead_s > 0
+			? plan_ahead_json(&r->ahead,
+					  plan_is_unpriced(r->estimate, r->pick->machine)
+						  ? 0
+						  : r->estimate->machines[r->pick->machine].price_h)
+			: json_null());
 	json_object_set_new(object, "warm_pods", json_integer(r->warm));
 	json_object_set_new(object, "stages", stages_json(r));
 	return object;

@@ -369,10 +369,12 @@ static void say_cost_of_keeping(const struct plan_result *r, const struct estima
 {
 	int64_t ms = r->keep_ms;
 	bool by_start = ms == KEEP_WARM_AUTO;
-	char time[24], money[32];
+	int64_t start_ms =
+		(int64_t)(MAX(pick->billed_s - pick->work_s, 0.0) * 1000 / MAX(pick->pods, 1));
+	char time[24], money[32], start[24];
 
 	if (by_start)
-		ms = (int64_t)(MAX(pick->billed_s - pick->work_s, 0.0) * 1000 / MAX(pick->pods, 1));
+		ms = start_ms;
 	if (ms <= 0)
 		return;
 	output_wrapped(stdout, 2,
@@ -383,6 +385,30 @@ static void say_cost_of_keeping(const struct plan_result *r, const struct estima
 		       plan_cost(money, e, pick->machine,
 				 e->machines[pick->machine].price_h * (double)ms / 3600000),
 		       plan_is_unpriced(e, pick->machine) ? "" : " more for each, within the caps");
+	if (!by_start && start_ms > 0 && ms > start_ms)
+		output_wrapped(
+			stdout, 2,
+			"keep_warm: a pod that waits longer than a cold start, about %s, costs "
+			"more than a new one: it saves waiting, not money (\"auto\" keeps none "
+			"so long)",
+			duration_show(start, sizeof(start), start_ms));
+}
+
+/* Prints what a start ahead of a schedule's time means. */
+static void say_ahead(const struct plan_result *r, const struct estimate *e,
+		      const struct plan *pick)
+{
+	const struct plan_machine *m = &e->machines[pick->machine];
+	CLEANUP(str_free) struct str line = STR_INIT;
+	char ahead[24];
+
+	if (r->ahead.ahead_s <= 0)
+		return;
+	str_addf(&line, "prewarm: its schedules start %s before each time: ",
+		 plan_seconds(ahead, r->ahead.ahead_s));
+	plan_add_ahead(&line, &r->ahead, plan_is_unpriced(e, pick->machine) ? 0 : m->price_h,
+		       plan_source_name(cold_source(&m->cold)));
+	output_wrapped(stdout, 2, "%s", str_text(&line));
 }
 
 static void say_pods_taken_over(int warm)
@@ -458,6 +484,8 @@ void plan_result_print(const struct plan_result *r, bool refused)
 	say_pods_taken_over(r->warm);
 	if (r->caps && r->estimate->open && r->verdict != PLAN_NOTHING_FITS)
 		say_cost_of_keeping(r, r->estimate, r->pick);
+	if (r->caps && r->estimate->open && r->verdict != PLAN_NOTHING_FITS)
+		say_ahead(r, r->estimate, r->pick);
 	print_caps_left(stdout, r->caps);
 	fflush(stdout); /* obstacles come last */
 }

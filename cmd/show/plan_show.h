@@ -49,6 +49,11 @@ void plan_wishes(struct str *to, const struct estimate *e, const struct plan *pi
 const char *plan_unfit_name(enum estimate_unfit kind);
 /* Whether offer i cannot run the job, and then why. False if no offer has a speed. */
 bool plan_offer_is_unfit(const struct estimate *e, size_t i, char why[ESTIMATE_UNFIT]);
+/* Adds what a start ahead of its time costs at most, beside the wait that it saves. price_h 0: not
+ * known. source: of the cold start. */
+void plan_add_ahead(struct str *to, const struct cold_ahead *a, double price_h, const char *source);
+/* The same for programs (tests/schema); new reference. */
+json_t *plan_ahead_json(const struct cold_ahead *a, double price_h);
 /* Dollars for each segment that is rendered. */
 double plan_each_usd(const struct estimate *e, const struct plan *p);
 
@@ -100,7 +105,9 @@ struct plan_result {
 	const struct variant *variant;
 	const struct caps *caps; /* NULL: offers that are only compared */
 	int64_t keep_ms;         /* keep_warm: ms, 0: none, KEEP_WARM_AUTO */
-	int64_t due_ms;          /* run_choice_due_ms() */
+	/* as prewarm says of a run's schedules; ahead_s 0: they start at their time */
+	struct cold_ahead ahead;
+	int64_t due_ms; /* run_choice_due_ms() */
 	/* when a pod of the pick's offer usually costs less; NULL: no such hours are known */
 	const struct forecast_cheaper *cheaper;
 	int warm; /* pods of other runs that the run would take over */

@@ -55,6 +55,35 @@ char *plan_offer(char to[PLAN_TEXT], const struct offer *o)
 	return to;
 }
 
+void plan_add_ahead(struct str *to, const struct cold_ahead *a, double price_h, const char *source)
+{
+	char waits[24], early[24], idle[32], cold[32];
+
+	str_addf(to, "at its time a run would wait %s for its first pod (%s)",
+		 plan_seconds(waits, a->waits_s), source);
+	if (a->early_s <= 0)
+		return;
+	str_addf(to, "; one that is up %s early would", plan_seconds(early, a->early_s));
+	if (price_h > 0)
+		str_addf(to, " cost %s if it idled until then, and a cold start costs %s: it does",
+			 plan_dollars(idle, price_h * a->early_s / 3600),
+			 plan_dollars(cold, price_h * a->waits_s / 3600));
+	else
+		str_add(to, " idle until then: it does");
+	str_add(to, " not idle, since work begins when it is up");
+	if (a->early_s > a->waits_s && a->early_s > 60)
+		str_add(to, ". A start so far ahead is no better than a later one");
+}
+
+json_t *plan_ahead_json(const struct cold_ahead *a, double price_h)
+{
+	return json_pack("{s:f,s:f,s:f,s:o,s:o}", "ahead_s", a->ahead_s, "waits_s", a->waits_s,
+			 "early_s", a->early_s, "idle_usd",
+			 price_h > 0 ? json_real(price_h * a->early_s / 3600) : json_null(),
+			 "cold_usd",
+			 price_h > 0 ? json_real(price_h * a->waits_s / 3600) : json_null());
+}
+
 double plan_each_usd(const struct estimate *e, const struct plan *p)
 {
 	return e->open ? p->cost_usd / (double)e->open : 0;

@@ -307,6 +307,15 @@ double cold_billed_p50_s(const struct cold *c)
 	return cold_p50_s(c) - (c->queue_is_free ? c->phase[COLD_QUEUE].p50_s : 0);
 }
 
+struct cold_ahead cold_ahead(const struct cold *c, double ahead_s)
+{
+	double p50_s = cold_p50_s(c), p90_s = cold_p90_s(c);
+
+	if (ahead_s < 0)
+		ahead_s = 60 * ceil(p90_s / 60 - 1e-9);
+	return (struct cold_ahead){ahead_s, p50_s, MAX(ahead_s - spread_p10(p50_s, p90_s), 0.0)};
+}
+
 enum plan_source cold_source(const struct cold *c)
 {
 	for (int i = 0; i < COLD_PHASES; i++)

@@ -105,6 +105,16 @@ struct spread cold_spread(const struct cold *c);
 /* the weakest of the phases that take any time */
 enum plan_source cold_source(const struct cold *c);
 
+/* A start ahead of a known time, so that the first pod works by then. */
+struct cold_ahead {
+	double ahead_s;
+	double waits_s; /* without it: from the time until the first pod works, in the median */
+	double early_s; /* a pod may be up as long before the time; one start in ten is earlier yet
+			 */
+};
+/* ahead_s below 0: the cold start of nine pods in ten, in whole minutes. */
+struct cold_ahead cold_ahead(const struct cold *c, double ahead_s);
+
 /* ---- prior ----
  * What burst knows of providers before this ledger has measured them, each with its date: cold
  * starts, billing, list prices of GPUs. A plan says so where it uses one of these. */

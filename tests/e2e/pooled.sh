@@ -157,6 +157,7 @@ t_the_plan_says_what_is_kept() {
 	burst plan one/burst.cfg
 	is "$STATUS" 0 "plan ($(cat err.txt))"
 	has out.txt 'for at most 5m00s: at most $0.0575 more for each'
+	has out.txt 'a pod that waits longer than a cold start, about'
 	sed -i 's/"5m"/"auto"/' one/burst.cfg
 	burst plan one/burst.cfg
 	has out.txt 'as long as its cold start took, about'

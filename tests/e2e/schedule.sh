@@ -88,12 +88,30 @@ t_started_ahead_of_a_cold_start() {
 	is "$STATUS" 0 "a given time ($(tail -n 1 err.txt))"
 	has tab "40 1 * * * "
 	has err.txt 'starts 20m00s before each time of "daily 02:00". It costs nothing more'
+	config 'prewarm = "auto";'
+	burst schedule add nightly daily 02:00 --backend crontab
+	has err.txt 'prewarm: starts at its times until a run of this job has shown how long a cold start takes'
+	has tab "0 2 * * * "
 	burst run
 	is "$STATUS" 0 "run ($(tail -n 1 err.txt))"
-	burst schedule add nightly daily 02:00 --backend crontab --ahead auto
+	burst schedule add nightly daily 02:00 --backend crontab --ahead off
+	has tab "0 2 * * * "
+	script_lines 3
+	burst plan
+	has out.txt 'prewarm: its schedules start 1m00s before each time: at its time a run would wait'
+	burst schedule add nightly daily 02:00 --backend crontab
 	is "$STATUS" 0 "after a run ($(tail -n 1 err.txt))"
 	has tab "59 1 * * * "
-	has err.txt 'starts 1m00s before each time of "daily 02:00": a pod works '
+	has err.txt 'starts 1m00s before each time of "daily 02:00", by the cold start; each start looks again: at its time a run would wait '
+	burst schedule ls
+	has out.txt 'nightly is for "daily 02:00": at its time a run would wait'
+	burst schedule ls --json
+	schema schedule
+	is "$(json '.schedules[0].ahead | .times, .ahead_s' | xargs)" "daily 02:00 60" "the start ahead as JSON"
+	burst plan --json
+	schema plan
+	is "$(json .prewarm.ahead_s)" 60 "of a plan as JSON"
+	burst schedule add nightly daily 02:00 --backend crontab --ahead auto
 	has err.txt 'each start looks again'
 	is "$("$BURST" schedule ls --json | jq -r '.schedules[0] | .when, .next_at[11:19]' | xargs)" "59 1 * * * 01:59:00" "the rule"
 	ledger "update pod set create_ms = create_ms - 600000" || complain "the ledger"
