@@ -2,6 +2,7 @@
 #include "cmd.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 
@@ -16,6 +17,7 @@
 #include "cmd/show/report.h"
 #include "engine/pooled.h"
 #include "jobs/excerpt/excerpt.h"
+#include "plan/spread.h"
 #include "runs/bill.h"
 #include "runs/caps.h"
 #include "runs/choice.h"
@@ -154,12 +156,14 @@ static void print_forecasts(const struct run_choice *c)
 
 	for (size_t i = 0; i < c->forecast_count; i++) {
 		const struct forecast_row *f = &c->forecasts[i];
-		print_field(i ? "" : "expected",
-			    "%s at %s: up in %s (90%%: %s); batches of %d at most; times: %s",
-			    gpu_called(f->gpu), f->provider,
-			    duration_show(up, sizeof(up), (int64_t)(f->cold_p50_s * 1000)),
-			    duration_show(slow, sizeof(slow), (int64_t)(f->cold_p90_s * 1000)),
-			    f->batch_max, f->speed_from);
+		print_field(
+			i ? "" : "expected",
+			"%s at %s: up in %s (90%%: %s); batches of %d at most; times: %s; one run "
+			"in ten is slower by a factor of %.2g",
+			gpu_called(f->gpu), f->provider,
+			duration_show(up, sizeof(up), (int64_t)(f->cold_p50_s * 1000)),
+			duration_show(slow, sizeof(slow), (int64_t)(f->cold_p90_s * 1000)),
+			f->batch_max, f->speed_from, exp(SPREAD_Z90 * f->speed_sigma));
 	}
 }
 
@@ -189,10 +193,10 @@ static int print_choice(const struct cmd_context *ctx, const struct run_row *run
 
 static json_t *forecast_json(const struct forecast_row *f)
 {
-	return json_pack("{s:s, s:s, s:f, s:f, s:i, s:b, s:s}", "provider", f->provider, "gpu",
+	return json_pack("{s:s, s:s, s:f, s:f, s:i, s:b, s:s, s:f}", "provider", f->provider, "gpu",
 			 f->gpu, "start_p50_s", f->cold_p50_s, "start_p90_s", f->cold_p90_s,
 			 "batch_most", f->batch_max, "measured", f->measured, "times",
-			 f->speed_from);
+			 f->speed_from, "times_slower_p90", exp(SPREAD_Z90 * f->speed_sigma));
 }
 
 static json_t *gpus_json(const char *gpus)

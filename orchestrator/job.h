@@ -119,7 +119,7 @@ struct segment_result {
 	enum { SEGMENT_OPEN, SEGMENT_SAFE, SEGMENT_FAILED } state;
 	bool cached;
 	bool suspect;     /* the check was never satisfied; the best try was kept */
-	char reason[160]; /* of failed and suspect */
+	char reason[320]; /* of failed and suspect */
 	char sha256[SHA256_HEX];
 	int64_t bytes;
 	double seconds; /* of audio */
@@ -136,7 +136,7 @@ struct segment_result {
 
 struct check {
 	bool ok;
-	char reason[160];
+	char reason[320];
 	double seconds;
 	int sample_rate;
 };

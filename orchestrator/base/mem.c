@@ -116,6 +116,24 @@ void copy_text(char *to, size_t room, const char *from)
 	to[len] = '\0';
 }
 
+void copy_words(char *to, size_t room, const char *from)
+{
+	size_t len = strnlen(from, room), most = room - sizeof("...");
+
+	copy_text(to, room, from);
+	if (len < room)
+		return;
+	len = utf8_whole(from, most);
+	size_t word = len;
+	while (word && from[word] != ' ')
+		word--;
+	if (word > most / 2) /* a longer word is cut */
+		len = word;
+	while (len && strchr(" ,;:", from[len - 1]))
+		len--;
+	copy_text(to + len, room - len, "...");
+}
+
 int utf8_fit(const char *text, size_t most)
 {
 	size_t len = strnlen(text, most);

@@ -60,6 +60,9 @@ void *grow_array(void *list, size_t count, size_t *cap, size_t element);
  */
 void copy_text(char *to, size_t room, const char *from);
 #define COPY_TEXT(field, from) copy_text((field), sizeof(field), (from))
+/* The same; a text that is too long ends at a word, with "...". room: 8 at least. */
+void copy_words(char *to, size_t room, const char *from);
+#define COPY_WORDS(field, from) copy_words((field), sizeof(field), (from))
 
 /* The length of text[0..len) without an incomplete UTF-8 character at its end. */
 size_t utf8_whole(const char *text, size_t len);

@@ -319,7 +319,7 @@ static void work_inspect(void *ctx, const char *part_path)
 	if (setup->job_ops->check &&
 	    setup->job_ops->check(setup->job, g->segment, part_path, &g->check, &err) < 0) {
 		g->check.ok = false;
-		COPY_TEXT(g->check.reason, err.msg);
+		COPY_WORDS(g->check.reason, err.msg);
 	}
 }
 
@@ -360,7 +360,7 @@ static bool announce_if_lost(struct engine *e, uint32_t segment)
 	else
 		err_set(&err, f->why.kind, "%s%s", f->why.msg, more);
 	if (err.kind == ERR_JOB)
-		COPY_TEXT(e->setup->results[segment].reason, err.msg);
+		COPY_WORDS(e->setup->results[segment].reason, err.msg);
 	struct event ev = {.type = EV_FETCH_FAILED, .pod = s->pod, .segment = segment};
 	post(e, &ev, &err);
 	return true;
@@ -390,7 +390,7 @@ static void announce_if_fetched(struct engine *e, uint32_t segment)
 void outfiles_log_failure(struct engine *e, uint32_t segment, const struct err *why)
 {
 	if (why->kind == ERR_JOB)
-		COPY_TEXT(e->setup->results[segment].reason, why->msg);
+		COPY_WORDS(e->setup->results[segment].reason, why->msg);
 	engine_log(e, why->kind == ERR_JOB ? LOG_WARN : LOG_INFO, "%s: %s",
 		   e->work.segments[segment].id, why->msg);
 }

@@ -61,7 +61,7 @@ static void on_segment_failed(struct engine *e, int pod, uint32_t segment, const
 {
 	const char *reason = jsonx_text(event, "reason", "worker");
 	struct segment_result *result = &e->setup->results[segment];
-	char words[160], cause[40], story[256];
+	char words[sizeof(result->reason)], cause[40], story[2 * sizeof(result->reason)];
 	struct err err;
 
 	copy_pod_text(words, sizeof(words), jsonx_text(event, "error", "no reason given"));
@@ -75,7 +75,7 @@ static void on_segment_failed(struct engine *e, int pod, uint32_t segment, const
 	} else {
 		format_text(story, sizeof(story), "%s: %s", cause, words);
 	}
-	COPY_TEXT(result->reason, story);
+	COPY_WORDS(result->reason, story);
 	err_set(&err, failure_kind(reason), "%s: %s", e->work.segments[segment].id, result->reason);
 	engine_log(e, LOG_WARN, "%s", err.msg);
 	struct event ev = {.type = EV_SEGMENT_FAILED, .pod = pod, .segment = segment};

@@ -196,8 +196,8 @@ void copy_pod_text(char *to, size_t room, const char *from)
 
 	str_add(&text, from);
 	log_redact(&text); /* before it is cut: a part of a secret would not be recognized */
-	str_add_printable(&shown, str_text(&text), text.len, room - 8);
-	copy_text(to, room, str_text(&shown));
+	str_add_printable(&shown, str_text(&text), text.len, room);
+	copy_words(to, room, str_text(&shown));
 }
 
 void pod_send(struct engine *e, int pod, json_t *line)

@@ -196,7 +196,7 @@ struct segment_row {
 	int sample_rate;
 	int tries;
 	bool suspect;
-	char reason[160];
+	char reason[320];
 };
 
 struct volume_row {

@@ -169,6 +169,30 @@ t_pods_of_a_tight_deadline_work_at_once() {
 	burst plan --offers offers.json
 	hasnt out.txt "first segments:"
 }
+# A cap on time holds the median: what one run in ten takes may exceed it, and the plan stays as it is.
+t_max_duration_is_held_by_the_median() {
+	local p50 p90 pods
+	plan_within() { # plan_within TIME [FLAG...]
+		sed -i "s/max_duration = \"[^\"]*\"/max_duration = \"$1\"/" burst.cfg
+		burst plan --offers offers.json "${@:2}"
+	}
+	cold_starts runpod 90
+	jq -s . <(offer runpod "RTX 4090" 0.72) >offers.json
+	equal_lines 300
+	batches runpod 1 'gpu = "RTX 4090"; each = 0.05;'
+	plan_within 10h --json
+	p50=$(json '.pick.makespan_p50_s | ceil') p90=$(json '.pick.makespan_p90_s | floor') pods=$(json .pick.pods)
+	is "$pods" 1 "pods of the cheapest plan"
+	[ $((p90 - p50)) -ge 60 ] || complain "the prior promises too much: $p50 to $p90 s"
+	plan_within $(((p50 + p90) / 2))s --json
+	is "$(json '.verdict, .pick.pods, (.pick.makespan_p50_s | ceil), (.pick.makespan_p90_s | floor)' | xargs)" "found 1 $p50 $p90" "the plan with the cap"
+	plan_within $(((p50 + p90) / 2))s
+	grep -qE "max_duration: nine runs in ten take at most [0-9hms]+; one that takes more than [0-9hms]+ ends there, and .burst resume. continues it" out.txt || complain "no word: $(grep max_duration out.txt)"
+	plan_within $((p90 + 60))s
+	hasnt out.txt "max_duration:"
+	plan_within $((p50 / 2))s --json # below the median it needs more pods
+	[ "$(json .pick.pods)" -gt 1 ] || complain "pods within half the time: $(json .pick.pods)"
+}
 # One text of 240 characters takes 24 s after a cold start of 10 s, whatever the other 8 of 3 s take.
 t_one_long_segment_bounds_the_time() {
 	cold_starts runpod 10

@@ -60,6 +60,7 @@ t_a_resumed_run_keeps_its_decision() { # width, goal, deadline, forecasts: made 
 		'["time",3,true,true,"30m",true,true]' "the decision for programs"
 	has out.txt 'because   3 pods of no GPU at local_play'
 	has out.txt 'expected  no GPU at local_play: up in '
+	has out.txt 'one run in ten is slower by a factor of '
 }
 
 t_a_deadline_that_has_passed_is_dropped_on_resume() { # which is said; another one may be named, and it counts from then

@@ -290,6 +290,31 @@ static void texts_are_cut_between_characters(void **state)
 	}
 }
 
+static void long_texts_end_at_a_word(void **state)
+{
+	static const struct {
+		const char *text;
+		size_t room;
+		const char *want;
+	} cases[] = {
+		{"a short text", 13, "a short text"},
+		{"a short text", 12, "a short..."},
+		{"error: no such file", 16, "error: no..."},
+		{"error: no-such-file-here", 16, "error: no-su..."},
+		{"failed, because of it", 13, "failed..."},
+		{"aaaaaaaaaaaaaaa", 8, "aaaa..."},
+		{"\u20ac\u20ac\u20ac\u20ac", 8, "\u20ac..."},
+		{"", 8, ""},
+	};
+	char to[32];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		copy_words(to, cases[i].room, cases[i].text);
+		assert_string_equal(to, cases[i].want);
+	}
+}
+
 /* ---- mem ---- */
 
 static void text_is_cut_between_characters(void **state)
@@ -381,6 +406,7 @@ int main(void)
 		cmocka_unit_test(utf8_edges),
 		cmocka_unit_test(nearest_word_is_near),
 		cmocka_unit_test(texts_are_cut_between_characters),
+		cmocka_unit_test(long_texts_end_at_a_word),
 		cmocka_unit_test(text_is_cut_between_characters),
 		cmocka_unit_test(arrays_grow_and_values_move),
 		cmocka_unit_test(test_hex),
