@@ -7,7 +7,10 @@
 #include "base/git.h"
 #include "base/gpus.h"
 #include "base/path.h"
+#include "cmd/launch/offers.h"
+#include "cmd/launch/order.h"
 #include "cmd/show/output.h"
+#include "cmd/show/plan_show.h"
 #include "cmd/show/report.h"
 #include "cmd/unattended/unattended.h"
 #include "engine/prices.h"
@@ -139,48 +142,123 @@ static int fill_config_and_commit(const struct cmd_context *ctx, struct request_
 
 /* ---- --below auto ---- */
 
-/* Sets *out to the kind of pod that the job rented last. Returns false if it had no price. */
-static bool find_rented_kind(struct store *store, const char *config, struct offer *out)
+/* How many cards a pod of this GPU has, as the config's `gpu` says. */
+static int cards_of(const struct order *order, const char *gpu)
 {
-	struct pod_row pod;
+	char name[GPU_MAX];
+	int count;
 
-	if (!usage_last_pod(&pod, store, config) || pod.price_microusd_h <= 0)
-		return false;
-	*out = (struct offer){.spot = pod.spot};
-	COPY_TEXT(out->provider, pod.provider);
-	COPY_TEXT(out->gpu, pod.gpu_offered[0] ? pod.gpu_offered : pod.gpu);
-	COPY_TEXT(out->region, pod.region);
-	return true;
+	for (size_t i = 0; i < order_count(order->gpus); i++)
+		if (gpu_parse(order->gpus[i], name, sizeof(name), &count) &&
+		    gpu_satisfies(name, gpu))
+			return count;
+	return 1;
 }
 
-/* Sets the limit to the price that such a pod has reached on most days. */
+/* Lists each kind of pod once. Returns how many; the caller frees *out. */
+static size_t list_kinds(struct offer **out, const struct order *order, const struct pod_row *pods,
+			 size_t count)
+{
+	struct offer *list = xcalloc(count + 1, sizeof(*list));
+	size_t n = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct offer *o = &list[n];
+		size_t k = 0;
+		if (pods[i].price_microusd_h <= 0)
+			continue;
+		*o = (struct offer){.spot = pods[i].spot};
+		COPY_TEXT(o->provider, pods[i].provider);
+		COPY_TEXT(o->gpu, pods[i].gpu_offered[0] ? pods[i].gpu_offered : pods[i].gpu);
+		COPY_TEXT(o->region, pods[i].region);
+		o->gpus = gpu_is_none(o->gpu) ? 0 : cards_of(order, o->gpu);
+		while (k < n && !prices_is_same_kind(&list[k], o))
+			k++;
+		n += k == n;
+	}
+	*out = list;
+	return n;
+}
+
+/* Lists the kinds of pods that the job's runs have rented at a price, as far as its wishes still
+ * admit them. Returns how many; the caller frees *out. */
+static size_t find_rented_kinds(struct store *store, const struct request_row *row,
+				struct offer **out)
+{
+	CLEANUP(config_free) struct config *config = NULL;
+	struct config_source ask = {
+		.file = row->config, .providers = provider_registry, .jobs = job_registry};
+	struct pod_row *pods = NULL;
+	struct offer *all = NULL;
+	struct order order;
+	size_t pod_count = 0;
+
+	*out = NULL;
+	/* the config of a commit may be gone here: then there are no wishes to narrow them by */
+	if (config_open(&config, &ask, NULL) < 0)
+		config = NULL;
+	order_read(&order, config);
+	size_t count = usage_pods(&pods, &pod_count, store, row->config, NULL) < 0
+			       ? 0
+			       : list_kinds(&all, &order, pods, pod_count);
+	free(pods);
+	CLEANUP(wanted_free) struct wanted wanted = {.order = &order, .store = store};
+	if (config && count) {
+		wanted_add_unasked(&wanted, config, all, count, NULL);
+		wanted_end(&wanted);
+	}
+	if (wanted.count) {
+		free(all);
+		all = TAKE(wanted.list);
+		count = wanted.count;
+	}
+	order_free(&order);
+	*out = all;
+	return count;
+}
+
+/* "RTX 4090 at runpod", "the cheapest of 3 kinds of pods that its runs had" */
+static void name_kinds(char *to, size_t room, const struct offer *kinds, size_t count)
+{
+	char offer[PLAN_TEXT];
+
+	if (count == 1)
+		snprintf(to, room, "%s", plan_offer(offer, kinds));
+	else
+		snprintf(to, room, "the cheapest of %zu kinds of pods that its runs had", count);
+}
+
+/* Sets the limit to the price that such pods have reached on most days. */
 static int find_price_limit(const struct cmd_context *ctx, struct request_row *row, struct err *err)
 {
-	struct offer kind;
+	struct offer *kinds;
 	size_t count;
 	int days, reached;
-	char price[32];
+	char price[32], names[PLAN_TEXT];
 
 	if (!is_below_auto(ctx))
 		return 0;
-	if (!find_rented_kind(ctx->store, row->config, &kind))
+	size_t kind_count = find_rented_kinds(ctx->store, row, &kinds);
+	if (!kind_count) {
+		free(kinds);
 		return err_set(err, ERR_USAGE,
 			       "--below auto: no run of this job has rented a pod at a price yet: "
 			       "give a price, like --below 0.40");
-	const char *gpu = gpu_is_none(kind.gpu) ? "no GPU" : kind.gpu;
-	struct forecast_price *looks = prices_read(ctx->store, &kind, &count);
+	}
+	struct forecast_price *looks = prices_read_lowest(ctx->store, kinds, kind_count, &count);
 	int64_t most = forecast_reached(looks, count, &days, &reached);
+	name_kinds(names, sizeof(names), kinds, kind_count);
 	free(looks);
+	free(kinds);
 	if (!most)
 		return err_set(err, ERR_USAGE,
-			       "--below auto: prices of %s at %s are known for %d day%s, %d are "
-			       "needed: give a price, like --below 0.40",
-			       gpu, kind.provider, days, days == 1 ? "" : "s", FORECAST_DAYS_LEAST);
+			       "--below auto: prices of %s are known for %d day%s, %d are needed: "
+			       "give a price, like --below 0.40",
+			       names, days, days == 1 ? "" : "s", FORECAST_DAYS_LEAST);
 	row->below_microusd_h = most + 1;
 	if (!ctx->quiet)
-		output_line(
-			stderr, "--below auto: %s an hour, which %s at %s reached on %d of %d days",
-			money_show(price, sizeof(price), most), gpu, kind.provider, reached, days);
+		output_line(stderr, "--below auto: %s an hour, which %s reached on %d of %d days",
+			    money_show(price, sizeof(price), most), names, reached, days);
 	return 0;
 }
 
@@ -252,7 +330,9 @@ static const struct opt opts[] = {
 	 "one counts"},
 	{0, "by", "WHEN", "deadline: a time of day (07:00, local time), or 2h from now"},
 	{0, "below", "USD|auto",
-	 "wait until the pod costs less per hour; auto: the price that it reached on most days"},
+	 "wait until the pod costs less per hour; auto: the price that the job's kinds of pods "
+	 "reached "
+	 "on most days"},
 	{0, "min-segments", "N", "wait until this many segments need rendering"},
 	{0, "quiet", "TIME", "start when no other request comes for this long (20s)"},
 	{0, "max-wait", "TIME",

@@ -175,6 +175,61 @@ struct forecast_price *prices_read(struct store *store, const struct offer *offe
 	return out;
 }
 
+#define HOUR_MS INT64_C(3600000)
+
+static int compare_prices(const void *a, const void *b)
+{
+	const struct forecast_price *x = a, *y = b;
+	int way = (x->local_ms > y->local_ms) - (x->local_ms < y->local_ms);
+
+	return way ? way : (x->microusd_h > y->microusd_h) - (x->microusd_h < y->microusd_h);
+}
+
+/* Makes one look of those of each hour, with their mean. Returns how many are left. */
+static size_t mean_by_hour(struct forecast_price *looks, size_t count)
+{
+	size_t n = 0, same = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct forecast_price l = {looks[i].local_ms - looks[i].local_ms % HOUR_MS,
+					   looks[i].microusd_h};
+		if (n && looks[n - 1].local_ms == l.local_ms) {
+			same++;
+			looks[n - 1].microusd_h +=
+				(l.microusd_h - looks[n - 1].microusd_h) / (int64_t)same;
+		} else {
+			looks[n++] = l;
+			same = 1;
+		}
+	}
+	return n;
+}
+
+struct forecast_price *prices_read_lowest(struct store *store, const struct offer *offers,
+					  size_t offer_count, size_t *count)
+{
+	struct forecast_price *out = NULL;
+	size_t n = 0, kept = 0;
+
+	for (size_t i = 0; i < offer_count; i++) {
+		size_t looks;
+		struct forecast_price *list = prices_read(store, &offers[i], &looks);
+		looks = mean_by_hour(list, looks);
+		out = xrealloc(out, (n + looks + 1) * sizeof(*out));
+		if (looks)
+			memcpy(out + n, list, looks * sizeof(*list));
+		n += looks;
+		free(list);
+	}
+	if (n)
+		qsort(out, n, sizeof(*out), compare_prices);
+	for (size_t i = 0; i < n; i++)
+		if (!kept || out[kept - 1].local_ms != out[i].local_ms)
+			out[kept++] = out[i];
+	*count = kept;
+	return out;
+}
+
 bool prices_cheaper(struct forecast_cheaper *out, struct store *store, const struct offer *offer)
 {
 	size_t count;

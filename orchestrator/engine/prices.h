@@ -19,6 +19,10 @@ void prices_note(struct store *store, const struct offer *offers, size_t count, 
 /* The looks at the offer's kind, the oldest first, in local time; NULL: none. The caller frees the
  * list. */
 struct forecast_price *prices_read(struct store *store, const struct offer *offer, size_t *count);
+/* The lowest of their prices in each hour in which there were looks, the oldest first; NULL: none.
+ * The caller frees the list. */
+struct forecast_price *prices_read_lowest(struct store *store, const struct offer *offers,
+					  size_t offer_count, size_t *count);
 /* When such a pod usually costs less than now. Returns false if the looks show no such hours. */
 bool prices_cheaper(struct forecast_cheaper *out, struct store *store, const struct offer *offer);
 

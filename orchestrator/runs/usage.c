@@ -83,7 +83,13 @@ int usage_forecast(struct forecast *out, struct store *store, int64_t since_ms, 
 
 enum { RUNS_LOOKED_AT = 20 };
 
-/* Sets *out to the run's last pod that it rented itself and reached. */
+/* Whether the pod's run rented it itself and reached it. */
+static bool is_own_pod(const struct pod_row *pod)
+{
+	return pod->connected_ms > 0 && !pod->handed_from[0];
+}
+
+/* Sets *out to the run's last pod of these. */
 static bool last_pod_of_run(struct pod_row *out, struct store *store, const char *run)
 {
 	struct pod_row *pods = NULL;
@@ -93,7 +99,7 @@ static bool last_pod_of_run(struct pod_row *out, struct store *store, const char
 	if (store_pods(store, run, false, &pods, &count, NULL) < 0)
 		return false;
 	for (size_t i = 0; i < count; i++)
-		if (pods[i].connected_ms > 0 && !pods[i].handed_from[0]) {
+		if (is_own_pod(&pods[i])) {
 			*out = pods[i];
 			found = true;
 		}
@@ -113,6 +119,31 @@ bool usage_last_pod(struct pod_row *out, struct store *store, const char *config
 		found = last_pod_of_run(out, store, runs[i].id);
 	free(runs);
 	return found;
+}
+
+int usage_pods(struct pod_row **out, size_t *count, struct store *store, const char *config,
+	       struct err *err)
+{
+	struct run_row *runs = NULL;
+	size_t run_count = 0;
+	int status = 0;
+
+	*out = NULL;
+	*count = 0;
+	if (store_runs(store, config, false, RUNS_LOOKED_AT, &runs, &run_count, err) < 0)
+		return -1;
+	for (size_t i = 0; i < run_count && status == 0; i++) {
+		struct pod_row *pods = NULL;
+		size_t n = 0;
+		status = store_pods(store, runs[i].id, false, &pods, &n, err);
+		*out = xrealloc(*out, (*count + n + 1) * sizeof(**out));
+		for (size_t k = 0; status == 0 && k < n; k++)
+			if (is_own_pod(&pods[k]))
+				(*out)[(*count)++] = pods[k];
+		free(pods);
+	}
+	free(runs);
+	return status;
 }
 
 enum { PODS_LEARNED_FROM = 200 };

@@ -15,6 +15,10 @@ int usage_forecast(struct forecast *out, struct store *store, int64_t since_ms, 
  * there is none in its newest runs. */
 bool usage_last_pod(struct pod_row *out, struct store *store, const char *config);
 
+/* All pods that its newest runs rented and reached, the newest run first. The caller frees *out. */
+int usage_pods(struct pod_row **out, size_t *count, struct store *store, const char *config,
+	       struct err *err);
+
 /* What the ledger expects of the cold start of a pod like this one. */
 int usage_cold_start(struct cold *out, struct store *store, const struct pod_row *pod,
 		     struct err *err);

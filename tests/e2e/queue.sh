@@ -255,7 +255,25 @@ t_below_what_most_days_reached() {
 	done
 	looks=$(awk '{ for (i = 1; i <= NF; i++) { split($i, a, "="); printf "%d=%d ", a[1] - last, a[2]; last = a[1] } }' <<<"$looks")
 	TZ=UTC ledger "update fact set value = '$looks' where name like 'prices:local:%'" || complain "the ledger"
+	# a run that had another kind of pod, which was cheaper on the same days, at half past two
+	ledger "create temp table t as select * from pod limit 1; update t set seq = null, attempt = 'there', id = 'there', region = 'there';
+		insert into pod select * from t" || complain "the ledger"
+	cheap_there() { # cheap_there PRICE: what it cost on all ten days
+		local text=$((10#$(awk '{ print $1 }' <<<"${looks%%=*}") + 30))=$1 i
+		for i in 1 2 3 4 5 6 7 8 9; do text="$text 1440=$1"; done
+		ledger "insert or replace into fact (name, value) values ('prices:local:$(printf 'none\n1\nthere\n0' | sha256sum | cut -c1-24)', '$text')" || complain "the ledger"
+	}
+	cheap_there 290000
 	script_lines 4
+	TZ=UTC burst submit --quiet 1h --below auto
+	has err.txt "--below auto: \$0.2900 an hour, which the cheapest of 2 kinds of pods that its runs had reached on 10 of 10 days"
+	burst queue rm --all
+	cheap_there 990000
+	TZ=UTC burst submit --quiet 1h --below auto
+	has err.txt "--below auto: \$0.3900 an hour, which the cheapest of 2 kinds of pods"
+	burst queue rm --all
+	wait_for 20 "the client to end" no_runner
+	ledger "delete from pod where attempt = 'there'"
 	TZ=UTC burst submit --quiet 0 --below auto
 	is "$STATUS" 0 "after ten days ($(tail -n 1 err.txt))"
 	has err.txt "--below auto: \$0.3900 an hour, which no GPU at local reached on 8 of 10 days"
