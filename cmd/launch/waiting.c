@@ -56,20 +56,100 @@ static char *describe_pods(const struct launch *l, const struct plan_wish *wish)
 	return xstrdup(str_text(&text));
 }
 
-static int estimate_job(struct loaded *out, struct launch *l, struct err *err)
+/* ---- offers ----
+ * Jobs that ask the same of the same accounts share one answer. */
+
+struct waiting_asked {
+	char *question;
+	struct known_offer *list;
+	size_t count;
+};
+
+/* Adds the values of the section, with its groups. */
+static void add_section(struct str *to, const struct section *s)
 {
-	struct known_offer *known = NULL;
-	size_t count = 0;
+	for (const struct option_spec *o = s ? section_table(s) : NULL; o && o->key; o++) {
+		if (!section_has(s, o->key))
+			continue;
+		str_addf(to, "%s=", o->key);
+		switch (o->type) {
+		case OPTION_PATH:
+		case OPTION_TEXT: str_addf(to, "%s", section_text(s, o->key)); break;
+		case OPTION_BOOL: str_addf(to, "%d", section_bool(s, o->key)); break;
+		case OPTION_DECIMAL: str_addf(to, "%a", section_decimal(s, o->key)); break;
+		case OPTION_INT:
+		case OPTION_DURATION:
+		case OPTION_MONEY: str_addf(to, "%lld", (long long)section_int(s, o->key)); break;
+		case OPTION_TEXTS:
+			for (size_t i = 0; i < section_count(s, o->key); i++)
+				str_addf(to, "%s,", section_item(s, o->key, i));
+			break;
+		case OPTION_GROUP: add_section(to, section_group(s, o->key)); break;
+		case OPTION_GROUPS:
+			for (size_t i = 0; i < section_count(s, o->key); i++)
+				add_section(to, section_group_at(s, o->key, i));
+			break;
+		}
+		str_add(to, "\n");
+	}
+}
+
+/* Everything that the answer to offer_list_fetch() hangs on but the time. */
+static char *describe_question(const struct launch *l)
+{
+	CLEANUP(str_free) struct str text = STR_INIT;
+	const struct order *o = &l->order;
+	struct op_want want;
+
+	order_fill_want(o, &want);
+	str_addf(&text, "%d %d %lld %lld %lld\n%s\n%s\n%s %d\n", want.offers.vram_gb,
+		 want.offers.spot, (long long)want.offers.cpu, (long long)want.offers.memory_gb,
+		 (long long)want.offers.disk_gb, want.offers.image ? want.offers.image : "",
+		 want.least_cuda ? want.least_cuda : "", o->volume ? o->volume : "",
+		 o->volume_create);
+	add_words(&text, want.offers.gpus);
+	for (int i = 0; i < l->run.setup.provider_count; i++) {
+		const char *name = l->run.setup.providers[i].ops->name;
+		str_addf(&text, "%s\n", name);
+		add_section(&text, config_provider(l->ctx->config, name));
+	}
+	return xstrdup(str_text(&text));
+}
+
+/* As offer_list_fetch(); the list stays the answer's. */
+static int ask_once(struct waiting *w, struct launch *l, const struct waiting_asked **out,
+		    struct err *err)
+{
+	CLEANUP(free_text) char *question = describe_question(l);
+
+	for (size_t i = 0; i < w->asked_count; i++)
+		if (!strcmp(w->asked[i].question, question)) {
+			*out = &w->asked[i];
+			return 0;
+		}
+	struct waiting_asked one = {0};
+	if (offer_list_fetch(&l->order, &l->run, OFFERS_AT_VOLUME, &one.list, &one.count, err) < 0)
+		return -1;
+	one.question = TAKE(question);
+	GROW(w->asked, w->asked_count, w->asked_cap);
+	w->asked[w->asked_count] = one;
+	*out = &w->asked[w->asked_count++];
+	return 0;
+}
+
+/* ---- one job's estimate ---- */
+
+static int estimate_job(struct waiting *w, struct loaded *out, struct launch *l, struct err *err)
+{
+	const struct waiting_asked *asked;
 
 	out->wanted = (struct wanted){.order = &l->order, .store = l->ctx->store};
 	out->budget_usd = (double)l->order.max_cost_microusd / 1e6;
 	if (launch_peek_job(l, err) < 0 || launch_open_providers(&l->order, &l->run, err) < 0 ||
-	    caps_plan(&out->caps, l, false, err) < 0 ||
-	    offer_list_fetch(&l->order, &l->run, OFFERS_AT_VOLUME, &known, &count, err) < 0)
+	    caps_plan(&out->caps, l, false, err) < 0 || ask_once(w, l, &asked, err) < 0)
 		return -1;
-	wanted_add_known(&out->wanted, known, count);
+	wanted_add_known(&out->wanted, asked->list, asked->count);
 	wanted_end(&out->wanted);
-	free(known);
 	if (estimate_make(&out->estimate, l, out->wanted.list, out->wanted.count, err) < 0)
 		return -1;
 	out->due_ms = run_choice_due_ms(&l->choice.row);
@@ -83,8 +163,8 @@ static int estimate_job(struct loaded *out, struct launch *l, struct err *err)
 }
 
 /* commit "": the files as they are. */
-static int load_job(struct loaded *out, const struct cmd_context *ctx, const char *config,
-		    const char *commit, struct err *err)
+static int load_job(struct waiting *w, struct loaded *out, const struct cmd_context *ctx,
+		    const char *config, const char *commit, struct err *err)
 {
 	struct cmd_context own = {.cmd = ctx->cmd,
 				  .began_ms = ctx->began_ms,
@@ -108,7 +188,7 @@ static int load_job(struct loaded *out, const struct cmd_context *ctx, const cha
 		struct launch l;
 		COPY_TEXT(out->name, config_job_name(own.config));
 		launch_init(&l, &own);
-		status = estimate_job(out, &l, err);
+		status = estimate_job(w, out, &l, err);
 		launch_free(&l);
 	}
 	config_free(own.config);
@@ -209,7 +289,7 @@ static void add_running(struct waiting *w, const struct cmd_context *ctx, const 
 			one = &pods[i];
 			live++;
 		}
-	if (live && load_job(&job, ctx, run->config, run->commit_id, &ignored) == 0)
+	if (live && load_job(w, &job, ctx, run->config, run->commit_id, &ignored) == 0)
 		add_up(w, find_kind(w, &job), one, live, (double)free_ms / 1000, run->id, run->job);
 	if (live)
 		loaded_free(&job);
@@ -336,7 +416,7 @@ static void add_queue(struct waiting *w, const struct cmd_context *ctx,
 		return;
 	}
 	read_times(w, job, j, rows, count, &waits);
-	int status = load_job(&loaded, ctx, job->config, commit, &err);
+	int status = load_job(w, &loaded, ctx, job->config, commit, &err);
 	COPY_TEXT(job->name, loaded.name);
 	COPY_TEXT(job->pool, loaded.pool);
 	if (status < 0)
@@ -420,6 +500,11 @@ void waiting_free(struct waiting *w)
 		free(w->offers[i]);
 		free(w->keys[i]);
 	}
+	for (size_t i = 0; i < w->asked_count; i++) {
+		free(w->asked[i].question);
+		free(w->asked[i].list);
+	}
+	free(w->asked);
 	free(w->jobs);
 	free(w->keys);
 	free(w->offers);

@@ -38,6 +38,8 @@ struct waiting {
 	struct joint_job *joint;
 	struct joint_up *joint_ups;
 	size_t kind_count, kind_cap, up_cap, up_names_cap;
+	struct waiting_asked *asked; /* what providers have answered */
+	size_t asked_count, asked_cap;
 };
 
 /* Reads the queues of the ledger and their jobs, and asks the providers for offers. Takes no lock
