@@ -1,12 +1,14 @@
 /* fuzz_epub.c - any bytes as a book, or as the documents of one; as an HTML page; as subtitles.
  * What is accepted must be whole.
  *
- * The first byte chooses the reader. Of a book made here, a byte 0xff separates the documents. */
+ * The first byte chooses the reader, and whether numbers of lists are spoken and who A is. Of a
+ * book made here, a byte 0xff separates the documents. */
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>
 
 #include "jobs/text/script.h"
+#include "script_check.h"
 #include "tests/unit/zip_make.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
@@ -39,34 +41,19 @@ static void make_book(struct str *to, const char *bytes, size_t len)
 	zip_make(to, parts, ARRAY_LEN(names), 0);
 }
 
-static void check_script(struct script *s)
-{
-	const struct split_limits limits = {30, 8};
-	struct err err = {0};
-
-	if (script_end(s, "f", &limits, &err) < 0) {
-		assert(err.kind == ERR_CONFIG && err.msg[0]);
-		return;
-	}
-	for (size_t i = 0; i < s->count; i++) {
-		const struct script_item *item = &s->items[i];
-		assert(utf8_valid(item->text, strlen(item->text)) && item->line > 0);
-		assert(item->chapter < (int)s->chapter_count);
-		assert(item->end_s >= item->begin_s);
-	}
-	for (size_t i = 0; i < s->chapter_count; i++)
-		assert(utf8_valid(s->chapters[i], strlen(s->chapters[i])));
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	CLEANUP(script_free) struct script s = {0};
 	CLEANUP(str_free) struct str book = STR_INIT;
 	CLEANUP(free_text) char *text = NULL;
-	const char *source = script_add_source(&s, "f");
+	struct speakers speakers = {0};
 
 	if (!len || len > 1 << 16)
 		return 0;
+	const char *source = script_add_source(&s, "f");
+	s.list_numbers = *data & 0x20;
+	if (*data & 0x40 && speakers_add(&speakers, "A=a", NULL) == 0)
+		s.speakers = &speakers;
 	text = xmalloc(len);
 	memcpy(text, data + 1, len - 1);
 	text[len - 1] = '\0';
@@ -84,6 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		break;
 	}
 	}
-	check_script(&s);
+	check_script(&s, SIZE_MAX, NULL);
+	speakers_free(&speakers);
 	return 0;
 }

@@ -14,8 +14,8 @@
 #include "jobs/tts/join.h"
 #include "jobs/tts/state.h"
 #include "jobs/text/script.h"
-#include "jobs/tts/join.h"
 #include "jobs/tts/wav.h"
+#include "script_check.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
@@ -51,30 +51,21 @@ static void check_captions(const char *text)
 	captions_free(made, count);
 }
 
-static void check_script(struct script *s, size_t lines)
+static void check_text(const char *text)
 {
-	const struct split_limits limits = {30, 8};
-	struct err err = {0};
-
-	if (script_end(s, "f", &limits, &err) < 0) {
-		assert(err.kind == ERR_CONFIG && err.msg[0]);
-		return;
-	}
-	for (size_t i = 0; i < s->count; i++) {
-		const struct script_item *item = &s->items[i];
-		assert(!script_path_fault(item->id) && utf8_valid(item->text, strlen(item->text)));
-		assert(split_has_words(item->text) && item->line > 0 && item->line <= lines);
-		assert(item->chapter < (int)s->chapter_count);
-		check_pieces(item->text);
-		check_captions(item->text);
-	}
+	check_pieces(text);
+	check_captions(text);
 }
 
-static void read_script(uint8_t kind, const char *bytes, size_t len)
+/* named: the script has a speaker A. */
+static void read_script(uint8_t kind, bool named, const char *bytes, size_t len)
 {
 	CLEANUP(script_free) struct script s = {0};
 	const char *source = script_add_source(&s, "f");
+	struct speakers speakers = {0};
 
+	if (named && speakers_add(&speakers, "A=a", NULL) == 0)
+		s.speakers = &speakers;
 	switch (kind) {
 	case 0: input_read_text(&s, source, bytes, len, INPUT_AUTO); break;
 	case 1: input_read_text(&s, source, bytes, len, INPUT_PARAGRAPHS); break;
@@ -86,7 +77,8 @@ static void read_script(uint8_t kind, const char *bytes, size_t len)
 	size_t lines = 1;
 	for (size_t i = 0; i < len; i++)
 		lines += bytes[i] == '\n';
-	check_script(&s, lines);
+	check_script(&s, lines, check_text);
+	speakers_free(&speakers);
 }
 
 /* A line that was taken is one that we could have written: written again it says the same. */
@@ -237,7 +229,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	case 6: read_manifest(str_text(&text), text.len); break;
 	case 7: read_wav(str_text(&text), text.len); break;
 	case 8: match_pattern(str_text(&text), text.len); break;
-	default: read_script(data[0] % 9, str_text(&text), text.len); break;
+	default: read_script(data[0] % 9, data[0] >= 0x80, str_text(&text), text.len); break;
 	}
 	return 0;
 }
