@@ -67,7 +67,7 @@ static char *normalised_copy(const char *bytes, size_t len)
 
 /* What the third column of a line says. */
 struct marks {
-	bool any_case, pattern;
+	bool any_case, pattern, ipa;
 };
 
 static int read_marks(struct marks *to, const char *name, size_t number, const char *bytes,
@@ -82,12 +82,56 @@ static int read_marks(struct marks *to, const char *name, size_t number, const c
 			to->any_case = true;
 		else if (!strcmp(word, "pattern"))
 			to->pattern = true;
+		else if (!strcmp(word, "ipa"))
+			to->ipa = true;
 		else
 			return err_set(err, ERR_CONFIG,
-				       "%s:%zu: \"%.*s\" behind the second tab must be any-case or "
-				       "pattern",
+				       "%s:%zu: \"%.*s\" behind the second tab must be any-case, "
+				       "pattern or ipa",
 				       name, number, utf8_fit(word, 40), word);
 	}
+	return to->pattern && to->ipa
+		       ? err_set(err, ERR_CONFIG, "%s:%zu: a pattern cannot be ipa", name, number)
+		       : 0;
+}
+
+/* Appends a text whose blanks and brackets are dashes: no cut may fall into it. */
+static void add_dashed(struct str *to, const char *text)
+{
+	for (; *text; text++)
+		str_addc(to, strchr(" []()", *text) ? '-' : *text);
+}
+
+/* Makes what the engine gets of an entry that is spoken by its phonemes: those of a dictionary, as
+ * in /ˈælɪs/, lose their slashes. */
+static int mark_phonemes(struct entry *e, const char *name, const struct phoneme_marks *ipa,
+			 struct err *err)
+{
+	char *from = e->spoken, last = *from ? from[strlen(from) - 1] : '\0';
+	bool enclosed = from[0] && from[1] &&
+			((*from == '/' && last == '/') || (*from == '[' && last == ']'));
+	CLEANUP(str_free) struct str marked = STR_INIT;
+
+	if (!ipa->after)
+		return err_set(err, ERR_CONFIG,
+			       "%s:%zu: ipa: %s takes no phonemes: write how \"%.*s\" is spoken in "
+			       "letters, or choose kokoro or piper",
+			       name, e->line, ipa->engine, utf8_fit(e->word, 60), e->word);
+	if (enclosed) {
+		from[strlen(from) - 1] = '\0';
+		from++;
+	}
+	if (!*from || strpbrk(from, " /[]()"))
+		return err_set(err, ERR_CONFIG,
+			       "%s:%zu: ipa: \"%.*s\" must be phonemes without blanks, as in ˈælɪs",
+			       name, e->line, utf8_fit(e->spoken, 60), e->spoken);
+	if (ipa->word) {
+		str_add(&marked, ipa->word);
+		add_dashed(&marked, e->word);
+	}
+	str_addf(&marked, "%s%s%s", ipa->before, from, ipa->after);
+	free(e->spoken);
+	e->spoken = str_detach(&marked);
 	return 0;
 }
 
@@ -143,7 +187,7 @@ static int add_pattern(struct lexicon *l, const char *name, struct entry *e, str
 
 /* Adds the entry of a line; nothing for an empty line or a comment. */
 static int read_entry(struct lexicon *l, const char *name, size_t number, const char *line,
-		      size_t len, struct err *err)
+		      size_t len, const struct phoneme_marks *ipa, struct err *err)
 {
 	const char *tab = memchr(line, '\t', len), *end = line + len;
 	struct marks marks = {0};
@@ -175,6 +219,8 @@ static int read_entry(struct lexicon *l, const char *name, size_t number, const 
 		return err_set(err, ERR_CONFIG,
 			       "%s:%zu: nothing after the tab: how is \"%.*s\" spoken?", name,
 			       number, utf8_fit(e.word, 60), e.word);
+	if (marks.ipa && mark_phonemes(&l->entries[l->count - 1], name, ipa, err) < 0)
+		return -1;
 	return l->count <= ENTRIES_MOST
 		       ? 0
 		       : err_set(err, ERR_CONFIG, "%s: more than %d words", name, ENTRIES_MOST);
@@ -221,7 +267,7 @@ static int index_entries(struct lexicon *l, const char *name, struct err *err)
 }
 
 int lexicon_read(struct lexicon **out, const char *name, const char *bytes, size_t len,
-		 struct err *err)
+		 const struct phoneme_marks *ipa, struct err *err)
 {
 	struct lexicon *l = xcalloc(1, sizeof(*l));
 	const char *at = bytes, *line;
@@ -231,7 +277,7 @@ int lexicon_read(struct lexicon **out, const char *name, const char *bytes, size
 	if (len >= 3 && !memcmp(bytes, "\xef\xbb\xbf", 3))
 		at += 3;
 	while (result == 0 && next_line(&at, bytes + len, &line, &line_len))
-		result = read_entry(l, name, ++number, line, line_len, err);
+		result = read_entry(l, name, ++number, line, line_len, ipa, err);
 	if (result == 0)
 		result = index_entries(l, name, err);
 	if (result < 0) {

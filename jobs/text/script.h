@@ -269,18 +269,26 @@ const char *speakers_next(const struct speakers *s, const char *text, size_t len
 
 /* ---- lexicon ----
  * Replaces words by their spoken form, from a file of "word<TAB>spoken as" lines. A third column
- * may say "any-case" (of ASCII letters) and "pattern": the word is an extended regular expression
- * of POSIX without back references, of which a match has at most 256 bytes.
+ * may say "any-case" (of ASCII letters), "ipa": what is said are phonemes, and "pattern": the word
+ * is an extended regular expression of POSIX without back references, of which a match has at most
+ * 256 bytes.
  *
  * The replacement happens before a long text is cut. Subtitles and manifest show the words of the
  * script. Pure. */
 
 struct lexicon;
 
+/* How an engine takes phonemes within a text: "[[phonemes]]", or "[word](/phonemes/)". */
+struct phoneme_marks {
+	const char *engine;         /* its name, for messages */
+	const char *word;           /* stands before the word; NULL: the word is left out */
+	const char *before, *after; /* stand around the phonemes; NULL: it takes none */
+};
+
 /* Reads the file's bytes; name is for messages. ERR_CONFIG names file and line. Free with
  * lexicon_free(). */
 int lexicon_read(struct lexicon **out, const char *name, const char *bytes, size_t len,
-		 struct err *err);
+		 const struct phoneme_marks *ipa, struct err *err);
 void lexicon_free(struct lexicon *lexicon);
 
 /* A word of the script and its replacement, as byte ranges. */

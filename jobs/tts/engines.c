@@ -514,6 +514,7 @@ static const struct engine engines[] = {
 		.lock = "piper",
 		.options = piper_options,
 		.python = piper_python,
+		.ipa = {.before = "[[", .after = "]]"},
 		.normal_speed = 1,
 		.by_voice = &piper_files,
 	},
@@ -637,6 +638,7 @@ static const struct engine engines[] = {
 		.debian = &python_debian,
 		.options = kokoro_options,
 		.python = kokoro_python,
+		.ipa = {.word = "[", .before = "](/", .after = "/)"},
 		.normal_speed = 1,
 	},
 };

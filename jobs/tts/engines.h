@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "job.h"
+#include "jobs/text/script.h"
 
 /* ---- engines ----
  * The speech engines that burst supports: what each needs on a pod, and how its worker starts.
@@ -118,6 +119,7 @@ struct engine {
 	const struct job_file *(*file)(void); /* the worker's program; NULL: the set-up brings it */
 	/* its files in jobs/workers/ beside the harness, NULL-terminated; NULL: no Python worker */
 	const char *const *python;
+	struct phoneme_marks ipa; /* how it takes phonemes in a text; zeros: not at all */
 	/* value of its option "speed" for normal speech; 0: no such option */
 	double normal_speed;
 	/* Lengths of a voice sample, in seconds. 0: no bound, or unknown. */

@@ -598,8 +598,10 @@ static int read_lexicon(struct job *job, const struct job_setup *setup, struct e
 	CLEANUP(free_text) char *path = path_join(setup->base_dir ? setup->base_dir : ".", file);
 	if (job_read_member(setup, "lexicon", path, LEXICON_MOST_BYTES, &text, err) < 0)
 		return err_wrap(err, "%s: lexicon", section_where(setup->conf, "lexicon"));
+	struct phoneme_marks ipa = job->engine ? job->engine->ipa : (struct phoneme_marks){0};
+	ipa.engine = job->engine_name;
 	return lexicon_read(&job->lexicon, shown_path(path, setup->base_dir), str_text(&text),
-			    text.len, err);
+			    text.len, &ipa, err);
 }
 
 /* Falls back to the usual limits if check_conf() has rejected these, so that mistakes of the script

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from typing import Any, Callable
 
 ESPEAK = {"e": "es", "f": "fr-fr", "h": "hi", "i": "it", "p": "pt-br"}
@@ -43,12 +44,39 @@ def espeak_ng(language: str) -> Callable[[str], tuple[str, Any]]:
     return espeak.EspeakG2P(language)
 
 
+LINK = re.compile(r"\[([^\[\]]+)\]\(/([^/()]+)/\)")  # "[word](/phonemes/)"
+
+# What misaki writes in place of IPA, for both kinds of English; the first match counts.
+MISAKI = (("dʒ", "ʤ"), ("tʃ", "ʧ"), ("aɪ", "I"), ("aʊ", "W"), ("eɪ", "A"), ("ɔɪ", "Y"), ("ɚ", "əɹ"), ("r", "ɹ"), ("g", "ɡ"))
+BRITISH = (("əʊ", "Q"), ("oʊ", "Q"), ("eə", "ɛː"))
+AMERICAN = (("oʊ", "O"), ("əʊ", "O"), ("ɜː", "ɜɹ"), ("ɝ", "ɜɹ"), ("ː", ""))
+
+
+def of_misaki(ipa: str, british: bool) -> str:
+    for theirs, own in (*MISAKI, *(BRITISH if british else AMERICAN)):
+        ipa = ipa.replace(theirs, own)
+    return ipa.replace("ɹɹ", "ɹ")
+
+
+def read_links(read: Callable[[str], tuple[str, Any]], text: str) -> str:
+    """Reads a text for a phonemizer that knows no links: their phonemes stand between those of the other parts."""
+    said, at = "", 0
+    for link in [*LINK.finditer(text), None]:
+        part = text[at:link.start() if link else len(text)]
+        if part.strip():
+            said += " " * part[0].isspace() + read(part.strip())[0] + " " * part[-1].isspace()
+        if link:
+            said, at = said + link[2], link.end()
+    return " ".join(said.split())
+
+
 def phonemizer(letter: str) -> Callable[[str], str]:
     """The phonemizer for voices whose name begins with this letter. Not thread-safe."""
     if letter in "ab":
-        read = english(british=letter == "b")
-    elif letter == "j":
+        read, british = english(british=letter == "b"), letter == "b"
+        return lambda text: read(LINK.sub(lambda link: f"[{link[1]}](/{of_misaki(link[2], british)}/)", " ".join(text.split())))[0]
+    if letter == "j":
         read = japanese()
     else:
         read = chinese() if letter == "z" else espeak_ng(ESPEAK[letter])
-    return lambda text: read(" ".join(text.split()))[0]
+    return lambda text: read_links(read, " ".join(text.split()))

@@ -309,6 +309,16 @@ t_piper_speaks() {
 	is "$(cd out && sha256sum [0-9]*.wav)" "$(cd first && sha256sum [0-9]*.wav)" "the same seeds"
 	kill "$SERVER_PID"
 }
+t_piper_speaks_phonemes() { # of the lexicon: "www" is three long letters, and its phonemes are one short word
+	piper_packages || return
+	piper_job 'lexicon = "words.tsv";'
+	printf '{"id":"word","text":"WWW and more."}\n{"id":"letters","text":"WW W and more."}\n' >script.jsonl
+	printf 'WWW\tˈwɛb\tipa\n' >words.tsv
+	LIMIT=400 burst run
+	is "$STATUS" 0 "run ($(tail -n 2 err.txt))"
+	is "$(jq -r 'select(.id == "word") | .text + "|" + .spoken' out/manifest.jsonl)" "WWW and more.|[[ˈwɛb]] and more." "what is said"
+	is "$(jq -s 'map({(.id): .seconds}) | add | .word < .letters * 0.7' out/manifest.jsonl)" true "the phonemes are shorter than the letters"
+}
 t_piper_speaks_from_a_mirror() {
 	piper_packages || return
 	serve_voice

@@ -207,7 +207,8 @@ static void words_are_found(void **state)
 		size_t count = 0;
 		const char *lines = shown[i].lexicon;
 		if (lines)
-			assert_int_equal(lexicon_read(&lexicon, "l", lines, strlen(lines), NULL),
+			assert_int_equal(lexicon_read(&lexicon, "l", lines, strlen(lines),
+						      &(struct phoneme_marks){0}, NULL),
 					 0);
 		for (; count < 6 && shown[i].marks[count]; count++)
 			marks[count] =

@@ -5,12 +5,14 @@
 #include "jobs/text/script.h"
 #include "jobs/tts/state.h"
 
+static const struct phoneme_marks no_ipa = {.engine = "espeak"};
+
 static struct lexicon *lexicon(const char *text)
 {
 	struct lexicon *l = NULL;
 	struct err err = {0};
 
-	if (lexicon_read(&l, "words.tsv", text, strlen(text), &err) < 0)
+	if (lexicon_read(&l, "words.tsv", text, strlen(text), &no_ipa, &err) < 0)
 		fail_msg("%s", err.msg);
 	return l;
 }
@@ -91,9 +93,9 @@ static void bad_lexicons_are_named(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct lexicon *l = NULL;
 		struct err err = {0};
-		assert_int_equal(
-			lexicon_read(&l, "words.tsv", rows[i].text, strlen(rows[i].text), &err),
-			-1);
+		assert_int_equal(lexicon_read(&l, "words.tsv", rows[i].text, strlen(rows[i].text),
+					      &no_ipa, &err),
+				 -1);
 		assert_string_equal(err.msg, rows[i].message);
 		assert_int_equal(err.kind, ERR_CONFIG);
 	}

@@ -94,6 +94,24 @@ def make_ids(n: int) -> list[Any]:
     return [torch.cat([mark, torch.randint(1, 178, (3 + 5 * i % 17,), generator=generator), mark]) for i in range(n)]
 
 
+class Links(unittest.TestCase):
+    """Phonemes of the lexicon, "[word](/phonemes/)"; needs no packages."""
+
+    def test_between_other_parts(self) -> None:
+        import kokoro_text
+
+        for text, wanted in (("Ciao [Kokoro](/koˈkoro/), bella.", "<Ciao> koˈkoro<, bella.>"), ("[a](/b/)", "b"), ("[a](/b/) c", "b <c>"),
+                             ("no link [a] (/b/)", "<no link [a] (/b/)>")):
+            self.assertEqual(kokoro_text.read_links(lambda part: (f"<{part}>", None), text), wanted)
+
+    def test_english_in_the_letters_of_misaki(self) -> None:
+        import kokoro_text
+
+        for ipa, british, wanted in (("dʒeɪn", False, "ʤAn"), ("ˈɡoʊtʃɚ", False, "ˈɡOʧəɹ"), ("ɡəʊ", True, "ɡQ"), ("bɜːd", False, "bɜɹd"),
+                                     ("bɜːd", True, "bɜːd"), ("misˈɑki", False, "misˈɑki"), ("kˈOkəɹO", False, "kˈOkəɹO")):
+            self.assertEqual(kokoro_text.of_misaki(ipa, british), wanted)
+
+
 class Draws:
     """What the published code draws for one text, from that row's own seed."""
 
@@ -273,6 +291,10 @@ class Whole(unittest.TestCase):
             self.assertEqual([read(text) for text in texts], [published(text)[0] for text in texts])
         self.assertEqual(kokoro_text.phonemizer("a")(texts[1]), "plˈiz ɹəkˈɔɹd ðə ɹˈɛkəɹd (nˈW).")
         self.assertEqual(kokoro_text.phonemizer("b")("The water."), "ðə wˈɔːtə.")
+
+    def test_phonemes_of_the_lexicon(self) -> None:
+        self.assertIn(" ʤAn ", kokoro_text.phonemizer("a")("I met [Xq](/dʒeɪn/) today."))
+        self.assertEqual(kokoro_text.phonemizer("i")("[Xq](/ˈdʒeɪn/)"), "ˈdʒeɪn")
 
     def test_languages_of_espeak(self) -> None:
         self.assertEqual(kokoro_text.phonemizer("i")("Ciao"), "ʧˈao")
