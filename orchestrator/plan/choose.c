@@ -601,12 +601,20 @@ static void visit_widths(struct search *s, const struct widths *of, enum visit v
 	consider_width(s, of, to);
 }
 
-/* The largest batch that plans of this index of w->size have; 0: there is no such index. */
-static int batch_most_at(const struct plan_work *w, const struct plan_machine *m, int size)
+/* The largest batch of the plans of this index: the sizes of w->size, then that of the canary,
+ * which is then no separate batch where all pods work at once. 0: there is no such index. */
+static int batch_most_at(const struct plan_work *w, const struct plan_machine *m,
+			 const struct plan_wish *wish, int index)
 {
-	if (size >= w->sizes || (size && w->size[size - 1] >= m->batch_max))
+	int sizes = 0;
+
+	while (sizes < w->sizes && (!sizes || w->size[sizes - 1] < m->batch_max))
+		sizes++;
+	if (index == sizes && !wish->staged && wish->canary < m->batch_max)
+		return wish->canary;
+	if (index >= sizes)
 		return 0;
-	return size + 1 < w->sizes ? MIN(w->size[size], m->batch_max) : m->batch_max;
+	return index + 1 < w->sizes ? MIN(w->size[index], m->batch_max) : m->batch_max;
 }
 
 static void visit_machine(struct search *s, const struct plan_work *w, const struct plan_machine *m,
@@ -616,7 +624,7 @@ static void visit_machine(struct search *s, const struct plan_work *w, const str
 	struct widths of = {.w = w, .m = m, .k = &k, .wish = wish, .machine = index};
 
 	plan_basis_init(&k, m);
-	for (int size = 0; (of.batch_most = batch_most_at(w, m, size)) > 0; size++)
+	for (int i = 0; (of.batch_most = batch_most_at(w, m, wish, i)) > 0; i++)
 		visit_widths(s, &of, visit);
 }
 
@@ -672,7 +680,7 @@ bool plan_at_width(struct plan *out, const struct plan_work *w, const struct pla
 	struct draft d, best;
 	double least = INFINITY;
 
-	for (int size = 0, most; (most = batch_most_at(w, m, size)) > 0; size++) {
+	for (int i = 0, most; (most = batch_most_at(w, m, wish, i)) > 0; i++) {
 		draft_plan(&d, w, m, basis, 0, wish->pods, most, wish);
 
 		double bad = badness(&d.plan, PLAN_COST, 0);

@@ -168,6 +168,13 @@ def questions():
     yield "too little money", {**usual, "segments": 9000, "goal": "time", "budget": 0.02}
     for value in (0.3, 4.0, 60.0):
         yield f"an hour is worth ${value}", {**usual, "segments": 2600, "goal": "balanced", "value": value}
+    # batches no larger than the first three segments: these are such a batch, and nobody waits for them
+    yield "a batch for each pod", {**usual, "segments": 10, "speed": (0.3, 0.02, 0.006), "batch": 8, "host_share": 1, "goal": "time", "budget": 0.05,
+                                   "offers": [offer("modal", "RTX 4090", 2.28), offer("runpod", "RTX 5090", 0.57)]}
+    yield "a batch of three for each of many", {**usual, "segments": 150, "speed": (1.2, 0.02, 0.006), "batch": 4, "host_share": 0.3, "goal": "time",
+                                                "budget": 0.5, "offers": [offer("runpod", "H100 SXM", 0.5)]}
+    yield "three pods rather than four", {**usual, "segments": 40, "speed": (0.3, 0, 0.006), "vram": (4.0, 0.2), "host_share": 0.3, "goal": "balanced",
+                                          "value": 2.0, "offers": [offer("modal", "RTX 3090", 0.63)]}
     yield "as many pods as named", {**usual, "segments": 2600, "goal": "time", "pods": 6, "budget": 50.0}
 
 
