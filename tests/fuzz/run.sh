@@ -101,6 +101,11 @@ seeds_epub() {
 	printf '%s' "$page" | seed epub 2
 	printf '1\n00:00:01,000 --> 00:00:02,500\n<i>Hello</i> &amp;\n\nWEBVTT\n\nNOTE x\n\n00:03.5 --> 00:04.0 align:start\n<v R>there {\\an8}.\n' | seed epub 3
 	printf 'Tom &amp; <b>J</b>&#39;s a < b <br/> <break time="1s"/> <name> &foo;' | seed epub 4
+	# with numbers of lists (32), and with a speaker (64)
+	printf '<ol reversed type=a><li value=3>x<ol start=-2><li>y</ol><li>z</ol>' | seed epub 32
+	printf '<p>A: One<br>A: Two</p>' | seed epub 67
+	printf 'A: <b>One</b> &amp;\nA: Two<br>three' | seed epub 64
+	printf '1\n00:00:01,000 --> 00:00:02,500\nA: One\nA: Two\n' | seed epub 68
 }
 seeds_grpc() {
 	local policy='\x08\x08\x12\x04slow\x1a\x33\x0a\x2atype.modal.com/modal.client.RPCRetryPolicy\x12\x05\x0d\0\0\0\x3f'
@@ -139,6 +144,7 @@ seeds_input() {
 	head -n 3 config/examples/quiz/quiz.jsonl | seed input 2
 	printf 'id,text,voice\nq1,"Hello, ""you""",en\nq2,Bye,de\n' | seed input 3
 	printf 'id\ttext\nq1\tHello\n' | seed input 4
+	printf '{"id":"q","text":"A: One\\nA: Two"}\n' | seed input 128 # with a speaker
 	seed input 5 <config/examples/book/lighthouse.md
 	seed input 5 <tests/e2e/book.md # footnotes, tables, HTML, lists within lists
 	printf '{"id":"q1","text":"Hello","file":"q1.wav","sha256":"%064d","bytes":44,"seconds":1.0,"sample_rate":22050,"key":"%064d","provider":"local","gpu":"L4","batch":"f-0","attempt":"a","tries":2,"suspect":true,"reason":"odd"}\n' 0 1 |
