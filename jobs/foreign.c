@@ -27,16 +27,10 @@ static bool is_among(const char *const *names, const char *name)
 	return false;
 }
 
-/* Whether an interrupted join left this file. */
+/* Whether a join keeps its record in this file, or left it when it was interrupted. */
 static bool is_join_leftover(const char *path)
 {
-	static const char *const begun[] = {".joined.", "joined.srt.tmp-", "joined.vtt.tmp-",
-					    "joined.words.json.tmp-", "chapters.txt.tmp-"};
-
-	for (size_t i = 0; i < ARRAY_LEN(begun); i++)
-		if (!strncmp(path, begun[i], strlen(begun[i])))
-			return true;
-	return false;
+	return starts_with(path, ".joined.");
 }
 
 /* Records the file in *search if it is foreign. -1: it cannot be read. */

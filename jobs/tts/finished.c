@@ -434,15 +434,23 @@ static int count_changes(struct reuse *r, struct err *err)
 	return 0;
 }
 
-/* ERR_CONFIG: one of these files exists in the folder. */
-static int refuse_existing(const struct job *job, int folder, const char *const *names,
-			   struct err *err)
+/* Whether burst gave this name to a track before it kept a record of them. */
+static bool is_usual_name(const char *name)
 {
+	return starts_with(name, JOIN_USUAL_NAME ".") || starts_with(name, "chapter");
+}
+
+/* ERR_CONFIG: one of these files is in the folder, and no join made it. */
+static int refuse_existing(const struct job *job, int folder, const struct made *made,
+			   const char *const *names, struct err *err)
+{
+	const bool ours = manifest_exists(folder);
 	struct stat st;
 
 	for (const char *const *name = names; *name; name++) {
 		CLEANUP(free_text) char *path = path_join(job->output, *name);
-		if (fstatat(folder, *name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		if (fstatat(folder, *name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    !made_has(made, *name) && !(ours && is_usual_name(*name)))
 			return err_set(err, ERR_CONFIG,
 				       "%s is there and was not made by this job; use --force to "
 				       "overwrite it, or another output folder",
@@ -451,17 +459,21 @@ static int refuse_existing(const struct job *job, int folder, const char *const 
 	return 0;
 }
 
-/* In a folder without a manifest, files with the names of a joined track are something else's. */
+/* Refuses files with the names of the track that are something else's. */
 static int check_joined_names(const struct job *job, struct err *err)
 {
-	static const char *const partial[] = {JOIN_PARTIAL_NAMES, NULL};
 	CLEANUP(fd_close) int folder = path_open_dir(job->output);
 
-	if (folder < 0 || manifest_exists(folder) || !job->joined_names[0])
+	if (folder < 0 || !job->joined_names[0])
 		return 0;
-	return refuse_existing(job, folder, job->joined_names, err) < 0
-		       ? -1
-		       : refuse_existing(job, folder, partial, err);
+	char **partial = join_partial_names(job->joined_as);
+	struct made *made = made_read(folder);
+	int result = refuse_existing(job, folder, made, job->joined_names, err);
+	if (result == 0)
+		result = refuse_existing(job, folder, made, (const char *const *)partial, err);
+	made_free(made);
+	texts_free(partial);
+	return result;
 }
 
 int tts_find_cached(struct job *job, struct segment_result *results, bool force, struct err *err)
@@ -765,12 +777,13 @@ static void note_doubtful(const struct job *job, const struct segment_result *re
 static void note_partial(const struct job *job, size_t count, struct str *notes)
 {
 	CLEANUP(fd_close) int folder = path_open_dir(job->output);
+	CLEANUP(free_text) char *whole = xasprintf("%s.wav", job->joined_as);
 	struct stat st;
-	bool kept = folder >= 0 && fstatat(folder, "joined.wav", &st, AT_SYMLINK_NOFOLLOW) == 0;
+	bool kept = folder >= 0 && fstatat(folder, whole, &st, AT_SYMLINK_NOFOLLOW) == 0;
 
-	str_addf(notes, "%zu of %zu segments are missing in joined.partial.wav%s\n",
-		 job->segments.count - count, job->segments.count,
-		 kept ? "; joined.wav is an earlier whole track" : "");
+	str_addf(notes, "%zu of %zu segments are missing in %s.partial.wav%s%s%s\n",
+		 job->segments.count - count, job->segments.count, job->joined_as, kept ? "; " : "",
+		 kept ? whole : "", kept ? " is an earlier whole track" : "");
 }
 
 static int join_track(const struct job *job, const struct segment_result *results,

@@ -34,7 +34,11 @@ enum { SYNC_BYTES = 64 << 20 };
 struct track {
 	const char *dir;
 	const struct join_options *options;
+	const char *name; /* of its files, without their endings */
+	const char *job;
 	const char *part_of_name; /* "partial.": segments are missing; "" */
+	struct made *made;        /* the files that are complete */
+	bool lacks;               /* a file could not be made */
 	int out, work;            /* descriptors, so that each path is looked up once */
 	FILE *f;
 	struct wav_format format;
@@ -57,6 +61,7 @@ struct track {
 
 static void track_close(struct track *t)
 {
+	made_free(t->made);
 	file_close(t->f);
 	t->f = NULL;
 	fd_close(t->work);
@@ -77,7 +82,7 @@ static void track_close(struct track *t)
 static int write_bytes(struct track *t, const void *bytes, size_t len, struct err *err)
 {
 	if (fwrite(bytes, 1, len, t->f) != len)
-		return err_set(err, ERR_LOCAL, "joined.wav: %s", strerror(errno));
+		return err_set(err, ERR_LOCAL, "%s.wav: %s", t->name, strerror(errno));
 	return 0;
 }
 
@@ -310,7 +315,7 @@ static int add_piece(struct track *t, const struct join_piece *pieces, size_t i,
 		return -1;
 	if (!t->long_header &&
 	    (t->frames + info.frames) * wav_frame_bytes(&t->format) > WAV_MOST_BYTES)
-		return err_set(err, ERR_BUG, "joined.wav: longer than its segments");
+		return err_set(err, ERR_BUG, "%s.wav: longer than its segments", t->name);
 	cue->begin = t->frames;
 	place_words(cue, (info.data_offset - whole) / wav_frame_bytes(&t->format));
 	find_pauses(t, f, &info, cue);
@@ -368,7 +373,7 @@ static int begin_track(struct track *t, const struct join_piece *pieces, struct 
 static int sync_track(struct track *t, struct err *err)
 {
 	if (fflush(t->f) != 0 || fsync(fileno(t->f)) < 0)
-		return err_set(err, ERR_LOCAL, "joined.wav: %s", strerror(errno));
+		return err_set(err, ERR_LOCAL, "%s.wav: %s", t->name, strerror(errno));
 	t->synced = t->frames * wav_frame_bytes(&t->format);
 	return 0;
 }
@@ -403,7 +408,7 @@ static int write_track(struct track *t, const struct join_piece *pieces, struct 
 			 t->strays, t->strays == 1 ? "" : "s", str_text(&t->stray_files),
 			 t->strays > STRAYS_LISTED ? ", ..." : "");
 	if (fseeko(t->f, 0, SEEK_SET) < 0)
-		return err_set(err, ERR_LOCAL, "joined.wav: %s", strerror(errno));
+		return err_set(err, ERR_LOCAL, "%s.wav: %s", t->name, strerror(errno));
 	return write_header(t, err) < 0 ? -1 : sync_track(t, err);
 }
 
@@ -428,13 +433,13 @@ static int set_track_loudness(struct track *t, double *lufs, struct err *err)
 	CLEANUP(fd_close) int from = path_open_below(t->work, "part.wav", O_RDONLY);
 
 	if (from < 0)
-		return err_set(err, ERR_LOCAL, "joined.wav: %s", strerror(errno));
+		return err_set(err, ERR_LOCAL, "%s.wav: %s", t->name, strerror(errno));
 	if (ffmpeg_loudness(from, t->work, "loud.wav", &t->format, t->options->lufs,
 			    t->options->meter, lufs, err) < 0 ||
 	    check_length(t->work, "loud.wav", t->frames, err) < 0)
-		return err_wrap(err, "loudness of joined.wav");
+		return err_wrap(err, "loudness of %s.wav", t->name);
 	if (renameat(t->work, "loud.wav", t->work, "part.wav") < 0)
-		return err_set(err, ERR_LOCAL, "joined.wav: %s", strerror(errno));
+		return err_set(err, ERR_LOCAL, "%s.wav: %s", t->name, strerror(errno));
 	return 0;
 }
 
@@ -452,7 +457,7 @@ static int set_loudness(struct track *t, struct str *notes, struct err *err)
 		return err_set(err, why.kind, "%s", why.msg);
 	if (t->options->normalise)
 		join_meter_loudness_done(t->options->meter);
-	str_addf(notes, "joined.%swav: %s", t->part_of_name,
+	str_addf(notes, "%s.%swav: %s", t->name, t->part_of_name,
 		 duration_show(length, sizeof(length), t->frames * 1000 / t->format.rate));
 	if (why.kind)
 		str_addf(notes, ", loudness left as it is: %s\n", why.msg);
@@ -470,12 +475,12 @@ static char *output_name(const struct track *t, const char *stem, const char *en
 	return xasprintf("%s.%s%s", stem, t->part_of_name, ending);
 }
 
-/* Moves a finished file from burst's own folder to its place. */
+/* Gives a finished file its name, in burst's own folder until all are finished. */
 static int put_finished(const struct track *t, const char *from, const char *to, struct err *err)
 {
-	if (renameat(t->work, from, t->out, to) < 0)
+	if (renameat(t->work, from, t->work, to) < 0)
 		return err_set(err, ERR_LOCAL, "%s/%s: %s", t->dir, to, strerror(errno));
-	return 0;
+	return made_add(t->made, t->job, t->work, to, err);
 }
 
 /* What is encoded: the whole track, or a chapter of it. */
@@ -544,11 +549,11 @@ static int encode_format(const struct track *t, const struct sound *sound,
 	for (int with_cover = 1; with_cover >= 0; with_cover--) {
 		CLEANUP(fd_close) int from = path_open_below(t->work, sound->wav, O_RDONLY);
 		if (from < 0)
-			return err_set(err, ERR_LOCAL, "joined.wav: %s", strerror(errno));
+			return err_set(err, ERR_LOCAL, "%s.wav: %s", t->name, strerror(errno));
 		if (write_tags(t, sound, format, with_cover, &tags, err) < 0)
 			return -1;
-		if (ffmpeg_encode(from, t->work, &tags, name, format, t->options->meter, err) ==
-		    0) {
+		if (ffmpeg_encode(from, t->work, &tags, "encoded", format, t->options->meter,
+				  err) == 0) {
 			if (why.kind)
 				str_addf(notes, "%s: without its cover: %s\n", name, why.msg);
 			return 0;
@@ -562,20 +567,21 @@ static int encode_format(const struct track *t, const struct sound *sound,
 
 /* Makes joined.m4b and the like from the finished track. If a format fails, adds a note: the track
  * exists, so the run has not failed. */
-static int encode_formats(const struct track *t, struct str *notes, struct err *err)
+static int encode_formats(struct track *t, struct str *notes, struct err *err)
 {
 	const struct ffmpeg_format *const *formats = t->options->formats;
 
 	for (size_t i = 0; i < JOIN_FORMATS_MOST && formats[i]; i++) {
-		CLEANUP(free_text) char *name = output_name(t, "joined", formats[i]->name);
+		CLEANUP(free_text) char *name = output_name(t, t->name, formats[i]->name);
 		struct err why = {0};
 		if (encode_format(t, &whole_track, formats[i], name, notes, &why) < 0) {
 			if (why.kind != ERR_JOB)
 				return err_set(err, why.kind, "%s", why.msg);
 			str_addf(notes, "%s: not made: %s\n", name, why.msg);
+			t->lacks = true;
 			continue;
 		}
-		if (put_finished(t, name, name, err) < 0)
+		if (put_finished(t, "encoded", name, err) < 0)
 			return -1;
 		str_addf(notes, "%s: %s\n", name,
 			 t->heard ? "with its chapters" : "the same track");
@@ -587,9 +593,10 @@ static int put_text(const struct track *t, const char *stem, const char *ending,
 		    const struct str *text, struct err *err)
 {
 	CLEANUP(free_text) char *name = output_name(t, stem, ending);
-	CLEANUP(free_text) char *path = path_join(t->dir, name);
 
-	return path_write_at(t->out, name, path, str_text(text), text->len, 0666, err);
+	return path_write_at(t->work, name, name, str_text(text), text->len, 0666, err) < 0
+		       ? -1
+		       : made_add(t->made, t->job, t->work, name, err);
 }
 
 /* Writes joined.words.json. */
@@ -599,8 +606,8 @@ static int write_words(const struct track *t, const struct join_piece *pieces, s
 	CLEANUP(str_free) struct str words = STR_INIT;
 
 	words_json(&words, t->cues, pieces, t->cue_count);
-	str_addf(notes, "joined.%swords.json: when each word is heard\n", t->part_of_name);
-	return put_text(t, "joined", "words.json", &words, err);
+	str_addf(notes, "%s.%swords.json: when each word is heard\n", t->name, t->part_of_name);
+	return put_text(t, t->name, "words.json", &words, err);
 }
 
 static int write_texts(const struct track *t, const struct join_piece *pieces, struct str *notes,
@@ -612,11 +619,11 @@ static int write_texts(const struct track *t, const struct join_piece *pieces, s
 	if (t->options->subtitles) {
 		subtitles_srt(&srt, t->cues, t->cue_count, 0, t->format.rate);
 		subtitles_vtt(&vtt, t->cues, t->cue_count, 0, t->format.rate);
-		if (put_text(t, "joined", "srt", &srt, err) < 0 ||
-		    put_text(t, "joined", "vtt", &vtt, err) < 0)
+		if (put_text(t, t->name, "srt", &srt, err) < 0 ||
+		    put_text(t, t->name, "vtt", &vtt, err) < 0)
 			return -1;
-		str_addf(notes, "joined.%ssrt, joined.%svtt: subtitles\n", t->part_of_name,
-			 t->part_of_name);
+		str_addf(notes, "%s.%ssrt, %s.%svtt: subtitles\n", t->name, t->part_of_name,
+			 t->name, t->part_of_name);
 	}
 	if (t->options->words && write_words(t, pieces, notes, err) < 0)
 		return -1;
@@ -635,6 +642,7 @@ static int open_work_folder(struct track *t, struct err *err)
 	t->out = path_open_dir(t->dir);
 	if (t->out < 0)
 		return err_set(err, ERR_LOCAL, "%s: %s", t->dir, strerror(errno));
+	t->made = made_read(t->out);
 	if (path_remove_tree_at(t->out, WORK_NAME, path, err) < 0)
 		return -1;
 	if (mkdirat(t->out, WORK_NAME, 0700) < 0 ||
@@ -643,27 +651,34 @@ static int open_work_folder(struct track *t, struct err *err)
 		return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
 	int fd = path_open_new_at(t->work, "part.wav", O_RDWR, 0666);
 	t->f = fd < 0 ? NULL : fdopen(fd, "w+");
-	return t->f ? 0 : err_set(err, ERR_LOCAL, "joined.wav: %s", strerror(errno));
-}
-
-static int put_track(const struct track *t, struct err *err)
-{
-	CLEANUP(free_text) char *name = output_name(t, "joined", "wav");
-
-	if (put_finished(t, "part.wav", name, err) < 0)
-		return -1;
-	if (fsync(t->out) < 0 && errno != EINVAL) /* some file systems cannot fsync folders */
-		return err_set(err, ERR_LOCAL, "%s: fsync: %s", t->dir, strerror(errno));
-	return 0;
+	return t->f ? 0 : err_set(err, ERR_LOCAL, "%s.wav: %s", t->name, strerror(errno));
 }
 
 /* Called once the whole track is there. */
 static void remove_partial(const struct track *t)
 {
-	static const char *const names[] = {JOIN_PARTIAL_NAMES};
+	char **names = join_partial_names(t->name);
 
-	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+	for (size_t i = 0; names[i]; i++)
 		unlinkat(t->out, names[i], 0);
+	texts_free(names);
+}
+
+/* Moves all files to their places, and removes those that they replace. */
+static int put_all(const struct track *t, struct str *notes, struct err *err)
+{
+	const bool whole = !t->options->partial && !t->lacks;
+	CLEANUP(free_text) char *name = output_name(t, t->name, "wav");
+
+	if (put_finished(t, "part.wav", name, err) < 0)
+		return -1;
+	if (made_place(t->made, t->work, t->out, err) < 0)
+		return err_wrap(err, "%s", t->dir);
+	if (fsync(t->out) < 0 && errno != EINVAL) /* some file systems cannot fsync folders */
+		return err_set(err, ERR_LOCAL, "%s: fsync: %s", t->dir, strerror(errno));
+	if (!t->options->partial)
+		remove_partial(t);
+	return made_settle(t->made, t->job, t->out, whole, notes, err);
 }
 
 /* ---- a file for each chapter ---- */
@@ -684,7 +699,8 @@ static int cut_track(const struct track *t, int64_t begin, int64_t end, const ch
 		return err_set(err, ERR_LOCAL, "%s: %s", to, strerror(errno));
 	info.data_offset += begin * wav_frame_bytes(&info.format);
 	info.frames = MIN(end, info.frames) - begin;
-	struct track part = {.f = f, .format = info.format, .frames = info.frames};
+	struct track part = {
+		.name = "chapter", .f = f, .format = info.format, .frames = info.frames};
 	part.long_header = info.frames * wav_frame_bytes(&info.format) > WAV_MOST_BYTES;
 	if (write_header(&part, err) < 0 || copy_samples(&part, from, &info, err) < 0)
 		return -1;
@@ -694,7 +710,7 @@ static int cut_track(const struct track *t, int64_t begin, int64_t end, const ch
 }
 
 /* Makes the files of a chapter whose sound is in the working folder. */
-static int encode_chapter(const struct track *t, const struct sound *sound, const char *stem,
+static int encode_chapter(struct track *t, const struct sound *sound, const char *stem,
 			  struct str *notes, struct err *err)
 {
 	const struct ffmpeg_format *const *formats = t->options->formats;
@@ -703,13 +719,14 @@ static int encode_chapter(const struct track *t, const struct sound *sound, cons
 		CLEANUP(free_text) char *name = output_name(t, stem, formats[i]->name);
 		struct err why = {0};
 		if (encode_format(t, sound, formats[i], name, notes, &why) == 0) {
-			if (put_finished(t, name, name, err) < 0)
+			if (put_finished(t, "encoded", name, err) < 0)
 				return -1;
 			continue;
 		}
 		if (why.kind != ERR_JOB)
 			return err_set(err, why.kind, "%s", why.msg);
 		str_addf(notes, "%s: not made: %s\n", name, why.msg);
+		t->lacks = true;
 	}
 	if (formats[0])
 		return 0;
@@ -732,7 +749,7 @@ static int write_chapter_subtitles(const struct track *t, size_t from, size_t co
 
 /* Makes the files of each chapter: the pieces between two borders of chapters. A track that lacks
  * segments gets none, since a chapter might be missing. */
-static int make_chapters(const struct track *t, const struct join_piece *pieces, struct str *notes,
+static int make_chapters(struct track *t, const struct join_piece *pieces, struct str *notes,
 			 struct err *err)
 {
 	size_t number = 0, made = 0;
@@ -745,10 +762,9 @@ static int make_chapters(const struct track *t, const struct join_piece *pieces,
 		     from + count < t->cue_count && pieces[from + count].chapter == chapter;)
 			count++;
 		number += chapter >= 0;
-		CLEANUP(free_text) char *stem = join_chapter_stem(number);
-		const struct sound sound = {"chapter.wav",
-					    chapter >= 0 ? t->chapters[chapter].text : stem, number,
-					    t->heard};
+		const char *title = chapter >= 0 ? t->chapters[chapter].text : NULL;
+		CLEANUP(free_text) char *stem = join_chapter_stem(number, title);
+		const struct sound sound = {"chapter.wav", title ? title : stem, number, t->heard};
 		const int64_t begin = t->cues[from].begin;
 		if (cut_track(t, begin, t->cues[from + count - 1].end, sound.wav, err) < 0 ||
 		    encode_chapter(t, &sound, stem, notes, err) < 0 ||
@@ -773,11 +789,9 @@ static int make_track(struct track *t, const struct join_piece *pieces, struct s
 	t->f = NULL;
 	if (set_loudness(t, notes, err) < 0 || encode_formats(t, notes, err) < 0 ||
 	    (t->options->by_chapter && make_chapters(t, pieces, notes, err) < 0) ||
-	    put_track(t, err) < 0 || write_texts(t, pieces, notes, err) < 0)
+	    write_texts(t, pieces, notes, err) < 0)
 		return -1;
-	if (!t->options->partial)
-		remove_partial(t);
-	return 0;
+	return put_all(t, notes, err);
 }
 
 double join_ms_per_s(const struct join_options *options)
@@ -795,6 +809,8 @@ int join_pieces(const char *dir, const struct join_piece *pieces, size_t count,
 {
 	struct track t = {.dir = dir,
 			  .options = options,
+			  .name = options->name ? options->name : JOIN_USUAL_NAME,
+			  .job = options->job ? options->job : "",
 			  .part_of_name = options->partial ? "partial." : "",
 			  .out = -1,
 			  .work = -1,

@@ -15,12 +15,6 @@
 
 #define JOIN_FORMATS_MOST 4
 
-/* What a join that lacks segments may write. */
-#define JOIN_PARTIAL_NAMES                                                                         \
-	"joined.partial.wav", "joined.partial.srt", "joined.partial.vtt", "chapters.partial.txt",  \
-		"joined.partial.m4b", "joined.partial.mp3", "joined.partial.opus",                 \
-		"joined.partial.flac", "joined.partial.words.json"
-
 struct ffmpeg_format;
 struct join_meter;
 
@@ -43,6 +37,8 @@ struct join_piece {
 };
 
 struct join_options {
+	const char *name; /* of the track's files, without their endings; NULL: JOIN_USUAL_NAME */
+	const char *job;  /* whose track it is, for the record of its files; NULL: "" */
 	double pauses_s[BORDERS]; /* silence between two pieces, by their border */
 	/* leave out the silence and the stray sounds at the ends of the pieces: then the pauses
 	 * last as long as pauses_s says */
@@ -69,27 +65,54 @@ static inline double join_pause_s(const struct join_options *options, enum borde
 	return MAX(options->pauses_s[border], before_s);
 }
 
-/* The stem of the files of a chapter, from 1 on; 0: of what is before the first one. The caller
- * frees it. */
-static inline char *join_chapter_stem(size_t number)
-{
-	return xasprintf("chapter-%02zu", number);
-}
-
 /* How long a join takes for a second of sound on an idle machine, in ms. */
 double join_ms_per_s(const struct join_options *options);
 
 /* Writes dir/joined.wav and, if requested, joined.srt, joined.vtt and chapters.txt (if there are
- * chapter titles). Uses constant memory and renames each complete file into place. The first piece
- * decides the format; ffmpeg converts the others. A track that is too long for a WAV file is RF64.
- * If segments are missing (options->partial) the names are joined.partial.wav and the like, so that
- * an earlier whole track stays; a whole one removes those. Without ffmpeg the loudness is
- * unchanged. A note reports that, and each of `formats` that failed. by_chapter: chapter-01.m4b and
- * the like, in each of `formats` (WAV if there are none), with subtitles, cut from the whole track.
- */
+ * chapter titles). Uses constant memory and renames the files into place once all are complete. The
+ * first piece decides the format; ffmpeg converts the others. A track that is too long for a WAV
+ * file is RF64. If segments are missing (options->partial) the names are joined.partial.wav and the
+ * like, so that an earlier whole track stays. A whole one removes those, and the files of earlier
+ * tracks of the job that it did not replace. Without ffmpeg the loudness is unchanged. A note
+ * reports that, and each of `formats` that failed. by_chapter: "chapter-01 TITLE.m4b" and the like,
+ * in each of `formats` (WAV if there are none), with subtitles, cut from the whole track. */
 int join_pieces(const char *dir, const struct join_piece *pieces, size_t count,
 		const char *const *chapters, size_t chapter_count,
 		const struct join_options *options, struct str *notes, struct err *err);
+
+/* ---- the files of the track ---- */
+
+#define JOIN_USUAL_NAME "joined"
+
+/* What of a text can be in a file's name on every system, in at most so many bytes; NULL: nothing.
+ * The caller frees it. */
+char *join_portable_name(const char *text, size_t most);
+/* The stem of the files of a chapter, from 1 on; 0: of what is before the first one. title: NULL:
+ * none. The caller frees it. */
+char *join_chapter_stem(size_t number, const char *title);
+/* Returns NULL if `join.name` can be this, else what is wrong with it. */
+const char *join_name_fault(const char *name);
+/* The track's name: the title (NULL: none) stands for {title}. The caller frees it. */
+char *join_name_make(const char *name, const char *title);
+/* All names that a track of this name which lacks segments may have; ends with NULL. Free with
+ * texts_free(). */
+char **join_partial_names(const char *name);
+
+/* The record of the files that joins made in an output folder. A file counts as burst's own while
+ * it has the length and the time that it had. */
+struct made;
+struct made *made_read(int folder); /* empty if there is none */
+void made_free(struct made *m);     /* accepts NULL */
+/* Whether a join has made a file of this name. */
+bool made_has(const struct made *m, const char *name);
+/* Adds a finished file of the working folder. */
+int made_add(struct made *m, const char *job, int work, const char *name, struct err *err);
+/* Writes the record, then moves the added files to the output folder. */
+int made_place(struct made *m, int work, int folder, struct err *err);
+/* Writes the record. whole: first removes what earlier joins of this job made and this one did not,
+ * with a note. */
+int made_settle(struct made *m, const char *job, int folder, bool whole, struct str *notes,
+		struct err *err);
 
 /* ---- join meter ----
  * How far the join of a track is. Thread-safe: the join's thread reports each pass over the

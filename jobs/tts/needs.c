@@ -198,7 +198,7 @@ static void note_missing_ffmpeg(const struct job *job, struct str *notes)
 		return;
 	str_add(notes, "ffmpeg is not installed on this machine:");
 	for (size_t i = 0; i < JOIN_FORMATS_MOST && as->formats[i]; i++)
-		str_addf(notes, "%s joined.%s", i ? "," : "", as->formats[i]->name);
+		str_addf(notes, "%s %s.%s", i ? "," : "", as->name, as->formats[i]->name);
 	str_addf(notes, "%s%s%s; install it before the run ends\n",
 		 as->formats[0] ? " will not be made" : "",
 		 as->formats[0] && as->normalise ? ", and" : "",
@@ -210,9 +210,11 @@ static void note_missing_chapters(const struct job *job, struct str *notes)
 	for (size_t i = 0;
 	     !job->script.chapter_count && i < JOIN_FORMATS_MOST && job->join_as.formats[i]; i++)
 		if (!strcmp(job->join_as.formats[i]->name, "m4b"))
-			str_add(notes, "joined.m4b will have no chapters: the script has no "
-				       "headings (lines that begin with # in .md, or a folder with "
-				       "a .txt file for each chapter)\n");
+			str_addf(notes,
+				 "%s.m4b will have no chapters: the script has no headings (lines "
+				 "that begin with # in .md, or a folder with a .txt file for each "
+				 "chapter)\n",
+				 job->joined_as);
 }
 
 /* Notes voices of different rates, which the worker would refuse only on a pod that bills. */
@@ -238,17 +240,16 @@ static void note_mixed_rates(const struct job *job, struct str *notes)
 }
 
 /* Notes that the track may be too long for a plain WAV file. */
-static void note_long_track(const struct sound_size *size, struct str *notes)
+static void note_long_track(const struct job *job, const struct sound_size *size, struct str *notes)
 {
 	char gb[32];
 
 	if (size->track_s * size->byte_s * SAFELY < (double)WAV_MOST_BYTES)
 		return;
-	str_addf(
-		notes,
-		"joined.wav will have about %s GB: above 4.29 GB it is written as RF64, which some "
-		"players cannot read; join.formats = [\"flac\"] makes a file that they can\n",
-		number_show(gb, size->track_s * size->byte_s / 1e9, 3));
+	str_addf(notes,
+		 "%s.wav will have about %s GB: above 4.29 GB it is written as RF64, which some "
+		 "players cannot read; join.formats = [\"flac\"] makes a file that they can\n",
+		 job->joined_as, number_show(gb, size->track_s * size->byte_s / 1e9, 3));
 }
 
 /* Free bytes in the folder, or in the one in which it will be made; -1: unknown. */
@@ -313,7 +314,7 @@ int tts_foresee(struct job *job, const struct segment_result *results, struct st
 	if (job->join) {
 		note_missing_ffmpeg(job, notes);
 		note_missing_chapters(job, notes);
-		note_long_track(&size, notes);
+		note_long_track(job, &size, notes);
 	}
 	fit_foresee(job, notes);
 	return check_room(job, &size, notes, err);

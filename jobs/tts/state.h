@@ -179,6 +179,7 @@ struct job {
 	struct habits *habits; /* of the job's voices; thread-safe */
 	bool join;
 	struct join_options join_as;
+	char *joined_as, *name;    /* the track's name; the job's */
 	const char **joined_names; /* files that the join writes; ends with NULL */
 	size_t joined_count, joined_cap;
 	struct renders *renders; /* NULL: none */
@@ -189,6 +190,16 @@ struct job {
 	bool anew, prune;
 	struct reuse *reuse; /* result of find_cached(); NULL: not called yet */
 };
+
+/* ---- join ----
+ * The group `join` of the config. */
+
+extern const struct option_spec join_keys[];
+/* The checks that need no script. Returns -1 unless `m` collects mistakes. */
+int join_check(const struct section *conf, struct mistakes *m, struct err *err);
+/* Reads the group and makes the names of the track's files. ERR_CONFIG: a segment has one of them.
+ */
+int join_read(struct job *job, const struct section *conf, struct err *err);
 
 /* ---- book ----
  * What the finished track says of itself. */

@@ -39,46 +39,6 @@ static const struct option_spec check_options[] = {
 	{0},
 };
 
-#define SENTENCE_PAUSE_S 0.4
-
-#define PAUSE_KEY(key, usual, help)                                                                \
-	{                                                                                          \
-		key, OPTION_DECIMAL, 0, usual, help, .least = 0, .most = PAUSE_MOST_S              \
-	}
-
-static const struct option_spec pause_options[] = {
-	PAUSE_KEY("sentence", NULL,
-		  "between sentences where a long text is cut (absent: 0.4, or join.gap if that is "
-		  "less)"),
-	PAUSE_KEY("line", NULL, "between lines, rows and items of a list (absent: join.gap)"),
-	PAUSE_KEY("paragraph", "0.7", "between paragraphs"),
-	PAUSE_KEY("heading", "1.2", "between a heading and its text"),
-	PAUSE_KEY("scene", "2.0", "at a scene break"),
-	PAUSE_KEY("chapter", "2.5", "between chapters"),
-	{0},
-};
-
-static const struct option_spec join_options[] = {
-	{"gap", OPTION_DECIMAL, 0, "0.4",
-	 "seconds of silence between segments: at least this, but where pauses sets another",
-	 .least = 0, .most = PAUSE_MOST_S},
-	{"piece_gap", OPTION_DECIMAL, 0, "0.1",
-	 "the same between pieces of one long text, within a sentence", .least = 0,
-	 .most = PAUSE_MOST_S},
-	{"files", OPTION_TEXT, 0, "track",
-	 "\"chapter\": also a file for each chapter, chapter-01 and so on, in each of formats"},
-	{"pauses", OPTION_GROUP, 0, NULL, "seconds of silence by what lies between two texts",
-	 pause_options},
-	{"loudness", OPTION_DECIMAL, 0, NULL,
-	 "loudness of the track in LUFS, as in -18 (absent: unchanged)", .least = -70, .most = -5},
-	{"subtitles", OPTION_BOOL, 0, "false", "write joined.srt and joined.vtt"},
-	{"words", OPTION_BOOL, 0, "false",
-	 "write joined.words.json: when each word is heard, for karaoke and video"},
-	{"formats", OPTION_TEXTS, 0, NULL,
-	 "also write the track with chapters in these formats: m4b, mp3, opus, flac"},
-	{0},
-};
-
 static const struct option_spec estimate_options[] = {
 	{"gpu", OPTION_TEXT, 0, NULL,
 	 "the GPU that the times were measured on; others follow by bandwidth and compute"},
@@ -171,7 +131,7 @@ static const struct option_spec tts_options[] = {
 	 "shorter",
 	 .least = 0, .most = CHARS_MOST / 2},
 	{"check", OPTION_GROUP, 0, NULL, "what a finished file must satisfy", check_options},
-	{"join", OPTION_GROUP, 0, NULL, "one track of all segments", join_options},
+	{"join", OPTION_GROUP, 0, NULL, "one track of all segments", join_keys},
 	{"book", OPTION_GROUP, 0, NULL,
 	 "what the track says of itself in `join.formats`; replaces what an EPUB or front matter "
 	 "says",
@@ -253,35 +213,6 @@ static int read_mode(const struct section *conf, enum input_mode *out, struct er
 		       section_where(conf, "input_mode"));
 }
 
-static int check_files(const struct section *conf, struct err *err)
-{
-	const struct section *join = section_group(conf, "join");
-	const char *files = section_text(join, "files");
-
-	if (!files || !strcmp(files, "track") || !strcmp(files, "chapter"))
-		return 0;
-	return err_set(err, ERR_CONFIG, "%s: join.files must be \"track\" or \"chapter\"",
-		       section_where(join, "files"));
-}
-
-static int check_formats(const struct section *join, struct mistakes *m, struct err *err)
-{
-	for (size_t i = 0; i < section_count(join, "formats"); i++) {
-		const char *name = section_item(join, "formats", i);
-		bool again = false;
-		for (size_t k = 0; k < i; k++)
-			again |= !strcmp(name, section_item(join, "formats", k));
-		if (ffmpeg_format_find(name) && !again)
-			continue;
-		err_set(err, ERR_CONFIG, "%s: formats: \"%.*s\" %s", section_where(join, "formats"),
-			utf8_fit(name, 40), name,
-			again ? "is there twice" : "is none of m4b, mp3, opus, flac");
-		if (mistakes_note(m, NULL, err) < 0)
-			return -1;
-	}
-	return 0;
-}
-
 /* Refuses an unknown GPU: burst would take its times for those of every card. */
 static int check_estimate_gpu(const struct section *conf, struct err *err)
 {
@@ -310,14 +241,14 @@ static int check_mode(const struct section *conf, struct err *err)
 static int check_conf(const struct section *conf, struct mistakes *m, struct err *err)
 {
 	static int (*const checks[])(const struct section *conf, struct err *err) = {
-		check_min_chars, job_check_env, job_check_needs,   check_engine,
-		check_mode,      check_files,   check_estimate_gpu};
+		check_min_chars, job_check_env, job_check_needs,
+		check_engine,    check_mode,    check_estimate_gpu};
 	CLEANUP(json_decref) json_t *values = json_object();
 
 	for (size_t i = 0; i < ARRAY_LEN(checks); i++)
 		if (checks[i](conf, err) < 0 && mistakes_note(m, NULL, err) < 0)
 			return -1;
-	if (check_formats(section_group(conf, "join"), m, err) < 0)
+	if (join_check(conf, m, err) < 0)
 		return -1;
 	return read_options(values, conf, m, err);
 }
@@ -351,6 +282,8 @@ static void tts_free(struct job *job)
 	for (size_t i = 0; i < job->joined_count; i++)
 		free((char *)job->joined_names[i]);
 	free(job->joined_names);
+	free(job->joined_as);
+	free(job->name);
 	free(job->files);
 	free(job->output);
 	free(job->voice);
@@ -418,47 +351,6 @@ static void read_check(struct job *job, const struct section *conf)
 	};
 }
 
-/* The silence at each kind of border. `gap` is the least of those that the config does not set. */
-static void read_pauses(struct join_options *to, const struct section *join)
-{
-	static const char *const keys[BORDERS] = {
-		[BORDER_LINE] = "line",       [BORDER_PARAGRAPH] = "paragraph",
-		[BORDER_HEADING] = "heading", [BORDER_SCENE] = "scene",
-		[BORDER_CHAPTER] = "chapter",
-	};
-	const struct section *pauses = section_group(join, "pauses");
-	double gap = section_decimal(join, "gap");
-
-	to->pauses_s[BORDER_NONE] = MIN(section_decimal(join, "piece_gap"), gap);
-	to->pauses_s[BORDER_SENTENCE] = section_has(pauses, "sentence")
-						? section_decimal(pauses, "sentence")
-						: MIN(SENTENCE_PAUSE_S, gap);
-	for (size_t i = BORDER_LINE; i < BORDERS; i++) {
-		double own = section_decimal(pauses, keys[i]);
-		to->pauses_s[i] = section_has(pauses, keys[i]) ? own : MAX(own, gap);
-	}
-}
-
-static void read_join(struct job *job, const struct section *conf)
-{
-	const struct section *join = section_group(conf, "join");
-
-	job->join = section_has(conf, "join");
-	job->join_as = (struct join_options){
-		.meter = join_meter_new(),
-		.trim = section_bool(section_group(conf, "check"), "trim"),
-		.book = &job->script.book,
-		.normalise = section_has(join, "loudness"),
-		.lufs = section_decimal(join, "loudness"),
-		.subtitles = section_bool(join, "subtitles"),
-		.by_chapter = !strcmp(section_text(join, "files"), "chapter"),
-		.words = section_bool(join, "words"),
-	};
-	read_pauses(&job->join_as, join);
-	for (size_t i = 0; i < MIN(section_count(join, "formats"), (size_t)JOIN_FORMATS_MOST); i++)
-		job->join_as.formats[i] = ffmpeg_format_find(section_item(join, "formats", i));
-}
-
 /* "de", "cmn", "pt-BR" */
 static bool is_language_code(const char *code)
 {
@@ -519,73 +411,6 @@ static const char *shown_path(const char *path, const char *base_dir)
 	return len && !strncmp(path, base_dir, len) && path[len] == '/' && path[len + 1]
 		       ? path + len + 1
 		       : path;
-}
-
-static void add_joined_name(struct job *job, const char *stem, const char *ending)
-{
-	GROW(job->joined_names, job->joined_count, job->joined_cap);
-	job->joined_names[job->joined_count++] = xasprintf("%s.%s", stem, ending);
-}
-
-/* Adds the names in each format, and of the subtitles. */
-static void add_joined_stem(struct job *job, const char *stem)
-{
-	const struct join_options *as = &job->join_as;
-
-	if (as->subtitles) {
-		add_joined_name(job, stem, "srt");
-		add_joined_name(job, stem, "vtt");
-	}
-	for (size_t i = 0; i < JOIN_FORMATS_MOST && as->formats[i]; i++)
-		add_joined_name(job, stem, as->formats[i]->name);
-}
-
-/* Adds the names of the chapters' files. */
-static void add_chapter_names(struct job *job)
-{
-	const struct script *s = &job->script;
-	size_t number = 0;
-
-	for (size_t i = 0; i < s->count; i++) {
-		if (i && s->items[i].chapter == s->items[i - 1].chapter)
-			continue;
-		number += s->items[i].chapter >= 0;
-		CLEANUP(free_text) char *stem = join_chapter_stem(number);
-		if (!job->join_as.formats[0])
-			add_joined_name(job, stem, "wav");
-		add_joined_stem(job, stem);
-	}
-}
-
-static void list_joined_names(struct job *job)
-{
-	if (job->join) {
-		add_joined_name(job, "joined", "wav");
-		add_joined_stem(job, "joined");
-	}
-	if (job->join && job->join_as.words)
-		add_joined_name(job, "joined", "words.json");
-	if (job->join && job->script.chapter_count)
-		add_joined_name(job, "chapters", "txt");
-	if (job->join && job->join_as.by_chapter && job->script.chapter_count)
-		add_chapter_names(job);
-	GROW(job->joined_names, job->joined_count, job->joined_cap);
-	job->joined_names[job->joined_count] = NULL;
-}
-
-static int check_reserved(const struct job *job, struct err *err)
-{
-	for (size_t i = 0; job->join && i < job->segments.count; i++) {
-		const char *id = job->segments.list[i].id;
-		bool folder = strchr(id, '/') && starts_with(id, "joined.");
-		bool chapter = job->join_as.by_chapter && starts_with(id, "chapter-");
-		if (!strcmp(id, "joined") || !strcmp(id, "joined.partial") || folder || chapter)
-			return err_set(err, ERR_CONFIG,
-				       "%s:%zu: the id \"%s\" is taken by the joined track",
-				       job->script.items[job->segments.spoken[i].item].source,
-				       job->script.items[job->segments.spoken[i].item].line, id);
-	}
-	return 0;
 }
 
 static int read_lexicon(struct job *job, const struct job_setup *setup, struct err *err)
@@ -800,10 +625,9 @@ static int load_job(struct job **out, const struct job_setup *setup, struct err 
 	if (read_job(job, setup, err) < 0 || mistakes_end(setup->mistakes, err) < 0)
 		return -1;
 	read_check(job, section_group(setup->conf, "check"));
-	read_join(job, setup->conf);
-	if (check_reserved(job, err) < 0)
+	job->name = xstrdup(setup->name ? setup->name : "");
+	if (join_read(job, setup->conf, err) < 0)
 		return -1;
-	list_joined_names(job);
 	tts_fill_needs(job, setup->conf);
 	read_reuse(job, setup);
 	job->loading = NULL;

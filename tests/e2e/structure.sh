@@ -88,12 +88,24 @@ t_a_file_for_each_chapter() {
 	config
 	burst run
 	is "$STATUS" 0 "run ($(tail -n 1 err.txt))"
-	is "$(cd out && echo chapter-*)" "chapter-01.m4b chapter-01.mp3 chapter-01.srt chapter-01.vtt chapter-02.m4b chapter-02.mp3 chapter-02.srt chapter-02.vtt" "files"
-	is "$(ffprobe -v error -show_entries format_tags=title,track -of csv=p=0 out/chapter-02.mp3)" "Chapter 2,2/2" "tags"
+	is "$(cd out && echo chapter-*)" "chapter-01 Chapter 1.m4b chapter-01 Chapter 1.mp3 chapter-01 Chapter 1.srt chapter-01 Chapter 1.vtt chapter-02 Chapter 2.m4b chapter-02 Chapter 2.mp3 chapter-02 Chapter 2.srt chapter-02 Chapter 2.vtt" "files"
+	is "$(ffprobe -v error -show_entries format_tags=title,track -of csv=p=0 "out/chapter-02 Chapter 2.mp3")" "Chapter 2,2/2" "tags"
 	local parts whole
-	parts=$(for f in out/chapter-0?.m4b; do ffprobe -v error -show_entries format=duration -of csv=p=0 "$f"; done | awk '{ s += $1 } END { print s + 2.5 }')
+	parts=$(for f in out/chapter-0*.m4b; do ffprobe -v error -show_entries format=duration -of csv=p=0 "$f"; done | awk '{ s += $1 } END { print s + 2.5 }')
 	whole=$(ffprobe -v error -show_entries format=duration -of csv=p=0 out/joined.m4b)
 	awk -v a="$parts" -v b="$whole" 'BEGIN { d = a - b; exit !(d < 0.4 && d > -0.4) }' || complain "chapters and the pause between last $parts s, the track $whole s"
+	printf '%s\n\n' '# Chapter 1' 'This is the text of part one.' '# The End?' 'This is the text of part two.' >book.txt
+	JOB='join = { name = "{title}"; files = "chapter"; formats = ["mp3"]; }; book = { title = "A: Book"; };' INPUT=book.txt
+	config
+	burst run
+	is "$STATUS" 0 "run with other names ($(tail -n 1 err.txt))"
+	is "$(cd out && printf '%s,' [!0-9]*)" "A - Book.mp3,A - Book.wav,chapter-01 Chapter 1.mp3,chapter-02 The End.mp3,chapters.txt,manifest.jsonl," "files with other names"
+	has err.txt "removed 12 files of an earlier track: "
+	JOB='join = { name = "my/book"; };'
+	config
+	burst plan
+	is "$STATUS" 2 "a name that is none"
+	has err.txt 'burst.cfg:4: join.name "my/book" cannot name the track: it is not a regular file name'
 	JOB='join = { files = "scene"; };'
 	config
 	burst plan

@@ -274,12 +274,12 @@ static void chapters_get_files(void **state)
 		fail_msg("%s", err.msg);
 	assert_int_equal(frames_of("joined.wav", &info), 8000 * 17 / 2);
 	assert_int_equal(frames_of("chapter-00.wav", &info), 8000 * 2);
-	assert_int_equal(frames_of("chapter-01.wav", &info), 8000 * 4);
-	assert_int_equal(frames_of("chapter-02.wav", &info), 8000 * 3 / 2);
-	CLEANUP(free_text) char *srt = get_text("chapter-01.srt");
+	assert_int_equal(frames_of("chapter-01 One.wav", &info), 8000 * 4);
+	assert_int_equal(frames_of("chapter-02 Two = 2; #-.wav", &info), 8000 * 3 / 2);
+	CLEANUP(free_text) char *srt = get_text("chapter-01 One.srt");
 	assert_string_equal(srt, "1\n00:00:00,000 --> 00:00:01,500\nFirst.\n\n"
 				 "2\n00:00:02,000 --> 00:00:04,000\nMore of it.\n\n");
-	assert_true(is_there("chapter-02.vtt"));
+	assert_true(is_there("chapter-02 Two = 2; #-.vtt"));
 	assert_non_null(strstr(str_text(&notes), "chapter-*: 3 files of chapters\n"));
 	assert_false(is_there(".joined.work"));
 	clear_folder();
@@ -287,7 +287,7 @@ static void chapters_get_files(void **state)
 	put_tone("b.wav", 8000, 1, 2, 0.5, 0);
 	options.partial = true;
 	assert_int_equal(join(pieces, 4, &options, &notes, &err), 0);
-	assert_false(is_there("chapter-01.wav") || is_there("chapter-01.partial.wav"));
+	assert_false(is_there("chapter-01 One.wav") || is_there("chapter-01 One.partial.wav"));
 }
 
 /* The old track survives a failure. */
