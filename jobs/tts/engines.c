@@ -90,8 +90,9 @@ static unsigned kokoro_letters(const char *voice)
 
 static const char *kokoro_language(const char *voice, const json_t *options)
 {
-	static const char *const letters[] = {"aen", "ben", "ees", "ffr", "hhi",
-					      "iit", "jja", "ppt", "zzh"};
+	/* as Kokoro names its accents */
+	static const char *const letters[] = {"aen-US", "ben-GB", "ees",    "ffr-FR", "hhi",
+					      "iit",    "jja",    "ppt-BR", "zzh"};
 
 	(void)options;
 	for (size_t i = 0; voice && i < ARRAY_LEN(letters); i++)

@@ -6,6 +6,10 @@
 t_the_list() {
 	burst voices kokoro --language ja
 	is "$STATUS $(grep -c . out.txt)" "0 6" "Japanese voices of kokoro and the titles ($(cat out.txt))"
+	burst voices kokoro --language en_gb --json
+	is "$(jq -r '[.[] | .voice[0:1] + " " + .language] | unique | join(",")' out.txt)" "b en-GB" "British voices of kokoro"
+	burst voices kokoro --json
+	is "$(jq -r '[.[].language] | unique | join(" ")' out.txt)" "en-GB en-US es fr-FR hi it ja pt-BR zh" "languages of kokoro"
 	burst voices qwen3 --json
 	is "$(jq -r '.[] | select(.voice == "sohee") | "\(.language) \(.sex) \(.licence)"' out.txt)" "ko female Apache-2.0" "a voice of qwen3"
 	burst voices piper --language pt_br --json
