@@ -332,7 +332,7 @@ clean:
 DEPS_BUILD := gcc make pkg-config libc6-dev musl-tools libcurl4-openssl-dev libssh2-1-dev libjansson-dev libconfig-dev \
               libsqlite3-dev libssl-dev zlib1g-dev libarchive-dev libprotobuf-c-dev libseccomp-dev libmd4c-dev libxml2-dev protobuf-c-compiler
 DEPS_RUN   := openssh-server openssh-client espeak-ng ca-certificates python3-venv # the last for piper
-DEPS_TEST  := cmark-gfm gcc-aarch64-linux-gnu libc6-dev-arm64-cross ffmpeg libcmocka-dev valgrind clang clang-format libclang-rt-14-dev shellcheck zsh fish git rsync zstd sox jq sqlite3 curl procps \
+DEPS_TEST  := cmark-gfm epubcheck gcc-aarch64-linux-gnu libc6-dev-arm64-cross ffmpeg libcmocka-dev valgrind clang clang-format libclang-rt-14-dev shellcheck zsh fish git rsync zstd sox jq sqlite3 curl procps \
               iproute2 util-linux busybox cron faketime man-db mandoc tmux python3 python3-jsonschema python3-asyncssh \
               nodejs debootstrap openssl python3-pip systemd
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)

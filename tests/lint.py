@@ -56,7 +56,7 @@ ONLY_IN = [
     (r"archive(_entry)?\.h", ["orchestrator/sync/pack.c", "jobs/text/zip.c"]),
     (r"md4c", ["jobs/text/markdown.c"]),
     (r"libxml/", ["jobs/text/xml_library.h"]),
-    (r"zlib\.h", ["providers/vast/rent.c"]),
+    (r"zlib\.h", ["providers/vast/rent.c", "jobs/tts/zip_out.c"]),
     (r"(linux/)?seccomp\.h", ["providers/local/lockdown.c"]),
     (r"(protobuf-c/|modal\.pb-c)", ["providers/modal/"]),
     # Linux-only calls stay with the local provider and with programs for pods, and behind #ifdef in base/guard.c.
@@ -259,6 +259,9 @@ SERVES_ONE = {
     "jobs/text/plain.c": "the reader of plain text; input.c chooses the reader of a file",
     "jobs/text/subtitles_in.c": "the reader of subtitles; input.c chooses the reader of a file",
     "jobs/tts/language.c": "tells a language by its words; needs.c knows what a job needs",
+    "jobs/tts/join_keys.c": "the group `join` of the config; tts.c has the other keys",
+    "jobs/tts/readalong.c": "the pages of an EPUB; join.c makes the sound",
+    "jobs/tts/zip_out.c": "the format of zip files; readalong.c knows what is in a book",
     "jobs/text/zip.c": "libarchive's zip files; epub.c knows what is in a book",
     "orchestrator/plan/joint_exact.c": "the plan of a few jobs, by every partition; joint.c chooses between it and the search",
     "orchestrator/plan/joint_many.c": "the search for the plan of many jobs",

@@ -50,12 +50,12 @@ void join_meter_begin(struct join_meter *m, double of_all)
 	pthread_mutex_unlock(&m->lock);
 }
 
-void join_meter_loudness_done(struct join_meter *m)
+void join_meter_done(struct join_meter *m, double so_far)
 {
 	if (!m)
 		return;
 	pthread_mutex_lock(&m->lock);
-	m->done = JOIN_COPY_MS + JOIN_LOUDNESS_MS;
+	m->done = so_far;
 	pthread_mutex_unlock(&m->lock);
 }
 
@@ -316,12 +316,26 @@ int ffmpeg_loudness(int from, int dir, const char *to, const struct wav_format *
 
 /* ---- formats of a track ---- */
 
+static const int aac_rates[] = {8000,  11025, 12000, 16000, 22050, 24000, 32000,
+				44100, 48000, 64000, 88200, 96000, 0};
+static const int mp3_rates[] = {8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000, 0};
+static const int opus_rates[] = {8000, 12000, 16000, 24000, 48000, 0};
+static const int mp3_kbits[] = {8,  16,  24,  32,  40,  48,  56,  64,  80,
+				96, 112, 128, 160, 192, 224, 256, 320, 0};
+
+/* MP3 of at most 24,000 samples a second is MPEG-2, of more MPEG-1. */
+enum { MPEG2_RATE = 24000, MPEG2_KBIT_MOST = 160, MPEG1_KBIT_LEAST = 32 };
+
 static const struct ffmpeg_format formats[] = {
-	{"m4b", "-c:a aac -b:a 80k -movflags +faststart -f ipod", false, COVER_STREAM, 3.3},
-	{"mp3", "-c:a libmp3lame -q:a 3 -id3v2_version 3 -f mp3", false, COVER_STREAM, 2.0},
+	{"m4b", "-c:a aac", "-b:a 80k", "-movflags +faststart -f ipod", NULL, aac_rates, 320, false,
+	 COVER_STREAM, 3.3},
+	{"mp3", "-c:a libmp3lame", "-q:a 3", "-id3v2_version 3 -f mp3", mp3_kbits, mp3_rates, 320,
+	 false, COVER_STREAM, 2.0},
 	/* for Ogg, ffmpeg rounds the seconds of its own chapters: some begin one too late */
-	{"opus", "-c:a libopus -b:a 48k -f ogg", true, COVER_TAG, 3.5},
-	{"flac", "-c:a flac -f flac", true, COVER_STREAM, 0.4},
+	{"opus", "-c:a libopus", "-b:a 48k", "-f ogg", NULL, opus_rates, 256, true, COVER_TAG, 3.5},
+	{"flac", "-c:a flac", "", "-f flac", NULL, NULL, 0, true, COVER_STREAM, 0.4},
+	{"epub", "-c:a aac", "-b:a 64k", "-movflags +faststart -f ipod", NULL, aac_rates, 320,
+	 false, COVER_NONE, 3.3, true},
 };
 
 const struct ffmpeg_format *ffmpeg_format_find(const char *name)
@@ -332,10 +346,62 @@ const struct ffmpeg_format *ffmpeg_format_find(const char *name)
 	return NULL;
 }
 
-int ffmpeg_encode(int from, int dir, const struct ffmpeg_tags *tags, const char *to,
-		  const struct ffmpeg_format *format, struct join_meter *meter, struct err *err)
+/* Appends "8, 16 or 24". */
+static void add_choices(struct str *to, const int *list)
 {
-	const struct place place = {from, dir, meter, format->ms_per_s};
+	for (; *list; list++)
+		str_addf(to, "%d%s", *list, !list[1] ? "" : !list[2] ? " or " : ", ");
+}
+
+static bool is_listed(const int *list, int value)
+{
+	for (; *list; list++)
+		if (*list == value)
+			return true;
+	return false;
+}
+
+int ffmpeg_check_rate(const struct ffmpeg_format *format, int rate, struct err *err)
+{
+	CLEANUP(str_free) struct str choices = STR_INIT;
+
+	if (!format->rates || is_listed(format->rates, rate))
+		return 0;
+	add_choices(&choices, format->rates);
+	return err_set(err, ERR_CONFIG, "%s has %s samples a second, not %d", format->name,
+		       str_text(&choices), rate);
+}
+
+int ffmpeg_check_kbit(const struct ffmpeg_format *format, const struct join_coding *coding,
+		      struct err *err)
+{
+	CLEANUP(str_free) struct str choices = STR_INIT;
+	const int kbit = coding->kbit, rate = coding->rate;
+
+	if (!format->kbit_most)
+		return err_set(err, ERR_CONFIG, "%s has no bit rate", format->name);
+	if (format->kbits && !is_listed(format->kbits, kbit)) {
+		add_choices(&choices, format->kbits);
+		return err_set(err, ERR_CONFIG, "%s has %s kbit/s, not %d", format->name,
+			       str_text(&choices), kbit);
+	}
+	if (kbit < 8 || kbit > format->kbit_most)
+		return err_set(err, ERR_CONFIG, "%s has 8 to %d kbit/s, not %d", format->name,
+			       format->kbit_most, kbit);
+	if (format->kbits && rate && rate <= MPEG2_RATE && kbit > MPEG2_KBIT_MOST)
+		return err_set(err, ERR_CONFIG, "%s of %d samples a second has at most %d kbit/s",
+			       format->name, rate, MPEG2_KBIT_MOST);
+	if (format->kbits && rate > MPEG2_RATE && kbit < MPEG1_KBIT_LEAST)
+		return err_set(err, ERR_CONFIG, "%s of %d samples a second has at least %d kbit/s",
+			       format->name, rate, MPEG1_KBIT_LEAST);
+	return 0;
+}
+
+int ffmpeg_encode(int from, int dir, const struct ffmpeg_tags *tags, const char *to,
+		  const struct ffmpeg_format *format, const struct join_coding *coding,
+		  struct join_meter *meter, double share, struct err *err)
+{
+	const struct place place = {from, dir, meter, format->ms_per_s * share};
 	CLEANUP(args_free) struct args args = args_new();
 	CLEANUP(str_free) struct str said = STR_MAX(STDERR_MAX);
 	struct err why = {0};
@@ -354,6 +420,15 @@ int ffmpeg_encode(int from, int dir, const struct ffmpeg_tags *tags, const char 
 	}
 	if (tags->language[0])
 		add_words(&args, "-metadata:s:a:0 language=%s", tags->language);
+	add_words(&args, "%s", format->codec);
+	if (coding->kbit && format->kbit_most)
+		add_words(&args, "-b:a %dk", coding->kbit);
+	else
+		add_words(&args, "%s", format->quality);
+	if (coding->channels)
+		add_words(&args, "-ac %d", coding->channels);
+	if (coding->rate)
+		add_words(&args, "-ar %d", coding->rate);
 	add_words(&args, "%s %s", format->settings, to);
 	if (run_ffmpeg(&args, &place, to, &said, &why) == 0)
 		return 0;

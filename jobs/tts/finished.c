@@ -807,7 +807,8 @@ static int join_track(const struct job *job, const struct segment_result *result
 						    spoken->text,
 						    job->fit,
 						    spoken->at_s,
-						    spoken->until_s};
+						    spoken->until_s,
+						    job->script.items[spoken->item].heading};
 	}
 	as.partial = count < job->segments.count;
 	as.lexicon = job->lexicon;

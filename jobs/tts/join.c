@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "readalong.h"
 #include "wav.h"
 
 /* What is kept around the speech of a trimmed piece, so that soft beginnings and echoes stay. */
@@ -144,9 +145,16 @@ static int open_converted(struct track *t, FILE *from, FILE **out, struct wav_in
 }
 
 /* Returns whether something needs the times of the words. */
-static bool wants_times(const struct track *t)
+static bool wants_times(const struct join_options *options)
 {
-	return t->options->subtitles || t->options->words;
+	return options->subtitles || options->words;
+}
+
+/* What it takes to make the plain track, in ms for a second of sound. */
+static double assembly_ms(const struct join_options *options)
+{
+	return JOIN_COPY_MS + (options->trim ? JOIN_TRIM_MS : 0) +
+	       (wants_times(options) ? JOIN_PAUSES_MS : 0);
 }
 
 static void shift_span(struct span *span, int64_t by)
@@ -162,7 +170,7 @@ static void find_words(const struct track *t, FILE *f, const struct wav_info *in
 	struct wav_mark *marks;
 	struct cue_word *words;
 
-	if (!wants_times(t))
+	if (!wants_times(t->options))
 		return;
 	size_t count = wav_marks(f, info, &marks);
 	cue->word_count = words_match(piece->text, piece->spoken ? piece->spoken : piece->text,
@@ -192,7 +200,7 @@ static void find_pauses(const struct track *t, FILE *f, const struct wav_info *i
 	struct span *pauses;
 	int count;
 
-	if (!wants_times(t) || cue->word_count ||
+	if (!wants_times(t->options) || cue->word_count ||
 	    (count = wav_pauses(f, info, &pauses, &cue->sound, NULL)) < 0)
 		return;
 	shift_span(&cue->sound, cue->begin);
@@ -365,7 +373,7 @@ static int begin_track(struct track *t, const struct join_piece *pieces, struct 
 		frames += pieces[i].seconds * t->format.rate;
 	}
 	frames *= wav_frame_bytes(&t->format);
-	join_meter_pass(t->options->meter, JOIN_COPY_MS, fileno(t->f), (int64_t)frames);
+	join_meter_pass(t->options->meter, assembly_ms(t->options), fileno(t->f), (int64_t)frames);
 	t->long_header = frames > (double)most * NEARLY;
 	return write_header(t, err);
 }
@@ -456,7 +464,7 @@ static int set_loudness(struct track *t, struct str *notes, struct err *err)
 		 why.kind != ERR_JOB)
 		return err_set(err, why.kind, "%s", why.msg);
 	if (t->options->normalise)
-		join_meter_loudness_done(t->options->meter);
+		join_meter_done(t->options->meter, assembly_ms(t->options) + JOIN_LOUDNESS_MS);
 	str_addf(notes, "%s.%swav: %s", t->name, t->part_of_name,
 		 duration_show(length, sizeof(length), t->frames * 1000 / t->format.rate));
 	if (why.kind)
@@ -488,9 +496,10 @@ struct sound {
 	const char *wav;   /* in the working folder */
 	const char *title; /* NULL: the track */
 	size_t number, of; /* of the chapter */
+	double share;      /* of the track */
 };
 
-static const struct sound whole_track = {.wav = "part.wav"};
+static const struct sound whole_track = {.wav = "part.wav", .share = 1};
 
 /* Adds the chapters to a FFMETADATA file as the format takes them. */
 static void add_chapters(const struct track *t, const struct ffmpeg_format *format, struct str *to)
@@ -552,8 +561,8 @@ static int encode_format(const struct track *t, const struct sound *sound,
 			return err_set(err, ERR_LOCAL, "%s.wav: %s", t->name, strerror(errno));
 		if (write_tags(t, sound, format, with_cover, &tags, err) < 0)
 			return -1;
-		if (ffmpeg_encode(from, t->work, &tags, "encoded", format, t->options->meter,
-				  err) == 0) {
+		if (ffmpeg_encode(from, t->work, &tags, "encoded", format, &t->options->coding,
+				  t->options->meter, sound->share, err) == 0) {
 			if (why.kind)
 				str_addf(notes, "%s: without its cover: %s\n", name, why.msg);
 			return 0;
@@ -565,16 +574,139 @@ static int encode_format(const struct track *t, const struct sound *sound,
 	return -1;
 }
 
+/* ---- parts of the track ---- */
+
+/* Pieces between two borders of chapters. */
+struct stretch {
+	size_t from, count;
+	size_t number;     /* of the chapter, from 1 on; 0: before the first one */
+	const char *title; /* NULL: it has none */
+};
+
+/* Finds the next stretch; {0}: before the first one. */
+static bool next_stretch(const struct track *t, const struct join_piece *pieces, struct stretch *s)
+{
+	s->from += s->count;
+	if (s->from >= t->cue_count)
+		return false;
+	const int chapter = pieces[s->from].chapter;
+	for (s->count = 1;
+	     s->from + s->count < t->cue_count && pieces[s->from + s->count].chapter == chapter;)
+		s->count++;
+	s->number += chapter >= 0;
+	s->title = chapter >= 0 ? t->chapters[chapter].text : NULL;
+	return true;
+}
+
+/* Copies a part of the finished track to a WAV file in the working folder. */
+static int cut_track(const struct track *t, int64_t begin, int64_t end, const char *to,
+		     struct err *err)
+{
+	CLEANUP(file_close) FILE *from = NULL;
+	struct wav_info info;
+
+	if (open_wav(t->work, "part.wav", &from, &info, err) < 0)
+		return -1;
+	unlinkat(t->work, to, 0);
+	int fd = path_open_new_at(t->work, to, O_RDWR, 0666);
+	CLEANUP(file_close) FILE *f = fd < 0 ? NULL : fdopen(fd, "w+");
+	if (!f)
+		return err_set(err, ERR_LOCAL, "%s: %s", to, strerror(errno));
+	info.data_offset += begin * wav_frame_bytes(&info.format);
+	info.frames = MIN(end, info.frames) - begin;
+	struct track part = {
+		.name = "chapter", .f = f, .format = info.format, .frames = info.frames};
+	part.long_header = info.frames * wav_frame_bytes(&info.format) > WAV_MOST_BYTES;
+	double share = (double)info.frames / (double)t->frames;
+	join_meter_pass(t->options->meter, JOIN_COPY_MS * share, -1, 0);
+	int copied = write_header(&part, err) < 0 ? -1 : copy_samples(&part, from, &info, err);
+	join_meter_passed(t->options->meter);
+	if (copied < 0)
+		return -1;
+	return fflush(f) == 0 && fsync(fd) == 0
+		       ? 0
+		       : err_set(err, ERR_LOCAL, "%s: %s", to, strerror(errno));
+}
+
+/* ---- a book that is read along ---- */
+
+/* Encodes the sound of each chapter of a book; it lasts until that of the next one begins. Fills
+ * the chapters and their count. The caller frees their audio. */
+static int encode_book(const struct track *t, const struct join_piece *pieces,
+		       const struct ffmpeg_format *format, struct readalong_chapter *chapters,
+		       size_t *count, struct str *notes, struct err *err)
+{
+	const struct script_book *book = t->options->book;
+
+	for (struct stretch s = {0}; next_stretch(t, pieces, &s); ++*count) {
+		struct readalong_chapter *c = &chapters[*count];
+		const size_t next = s.from + s.count;
+		*c = (struct readalong_chapter){
+			.title = s.title && *s.title                   ? s.title
+				 : book && book->title && *book->title ? book->title
+								       : t->name,
+			.named = s.title != NULL,
+			.from = s.from,
+			.count = s.count,
+			.begin = s.from ? t->cues[s.from].begin : 0,
+			.end = next < t->cue_count ? t->cues[next].begin : t->frames,
+			.audio = xasprintf("audio-%zu.m4a", *count),
+		};
+		const struct sound sound = {"chapter.wav", c->title, *count + 1, t->heard,
+					    (double)(c->end - c->begin) / (double)t->frames};
+		if (cut_track(t, c->begin, c->end, sound.wav, err) < 0 ||
+		    encode_format(t, &sound, format, c->audio, notes, err) < 0) {
+			++*count;
+			return -1;
+		}
+		if (renameat(t->work, "encoded", t->work, c->audio) < 0)
+			return err_set(err, ERR_LOCAL, "%s: %s", c->audio, strerror(errno));
+	}
+	return 0;
+}
+
+/* Makes the book "encoded" in the working folder. ERR_JOB: ffmpeg fails, or it would be too large.
+ */
+static int make_book(const struct track *t, const struct join_piece *pieces,
+		     const struct ffmpeg_format *format, struct str *notes, struct err *err)
+{
+	struct readalong_chapter *chapters = xcalloc(t->cue_count, sizeof(*chapters));
+	size_t count = 0;
+	int result = encode_book(t, pieces, format, chapters, &count, notes, err);
+
+	if (result == 0)
+		result = readalong_write(&(struct readalong){.dir = t->work,
+							     .name = t->name,
+							     .book = t->options->book,
+							     .pieces = pieces,
+							     .cues = t->cues,
+							     .rate = t->format.rate,
+							     .chapters = chapters,
+							     .count = count,
+							     .now_s = clock_wall_ms() / 1000},
+					 "encoded", err);
+	for (size_t i = 0; i < count; i++)
+		free(chapters[i].audio);
+	free(chapters);
+	return result;
+}
+
+/* ---- the files beside the track ---- */
+
 /* Makes joined.m4b and the like from the finished track. If a format fails, adds a note: the track
  * exists, so the run has not failed. */
-static int encode_formats(struct track *t, struct str *notes, struct err *err)
+static int encode_formats(struct track *t, const struct join_piece *pieces, struct str *notes,
+			  struct err *err)
 {
 	const struct ffmpeg_format *const *formats = t->options->formats;
 
 	for (size_t i = 0; i < JOIN_FORMATS_MOST && formats[i]; i++) {
 		CLEANUP(free_text) char *name = output_name(t, t->name, formats[i]->name);
 		struct err why = {0};
-		if (encode_format(t, &whole_track, formats[i], name, notes, &why) < 0) {
+		int made = formats[i]->is_book
+				   ? make_book(t, pieces, formats[i], notes, &why)
+				   : encode_format(t, &whole_track, formats[i], name, notes, &why);
+		if (made < 0) {
 			if (why.kind != ERR_JOB)
 				return err_set(err, why.kind, "%s", why.msg);
 			str_addf(notes, "%s: not made: %s\n", name, why.msg);
@@ -584,7 +716,9 @@ static int encode_formats(struct track *t, struct str *notes, struct err *err)
 		if (put_finished(t, "encoded", name, err) < 0)
 			return -1;
 		str_addf(notes, "%s: %s\n", name,
-			 t->heard ? "with its chapters" : "the same track");
+			 formats[i]->is_book ? "its text is marked while it is heard"
+			 : t->heard          ? "with its chapters"
+					     : "the same track");
 	}
 	return 0;
 }
@@ -683,32 +817,6 @@ static int put_all(const struct track *t, struct str *notes, struct err *err)
 
 /* ---- a file for each chapter ---- */
 
-/* Copies a part of the finished track to a WAV file in the working folder. */
-static int cut_track(const struct track *t, int64_t begin, int64_t end, const char *to,
-		     struct err *err)
-{
-	CLEANUP(file_close) FILE *from = NULL;
-	struct wav_info info;
-
-	if (open_wav(t->work, "part.wav", &from, &info, err) < 0)
-		return -1;
-	unlinkat(t->work, to, 0);
-	int fd = path_open_new_at(t->work, to, O_RDWR, 0666);
-	CLEANUP(file_close) FILE *f = fd < 0 ? NULL : fdopen(fd, "w+");
-	if (!f)
-		return err_set(err, ERR_LOCAL, "%s: %s", to, strerror(errno));
-	info.data_offset += begin * wav_frame_bytes(&info.format);
-	info.frames = MIN(end, info.frames) - begin;
-	struct track part = {
-		.name = "chapter", .f = f, .format = info.format, .frames = info.frames};
-	part.long_header = info.frames * wav_frame_bytes(&info.format) > WAV_MOST_BYTES;
-	if (write_header(&part, err) < 0 || copy_samples(&part, from, &info, err) < 0)
-		return -1;
-	return fflush(f) == 0 && fsync(fd) == 0
-		       ? 0
-		       : err_set(err, ERR_LOCAL, "%s: %s", to, strerror(errno));
-}
-
 /* Makes the files of a chapter whose sound is in the working folder. */
 static int encode_chapter(struct track *t, const struct sound *sound, const char *stem,
 			  struct str *notes, struct err *err)
@@ -716,6 +824,8 @@ static int encode_chapter(struct track *t, const struct sound *sound, const char
 	const struct ffmpeg_format *const *formats = t->options->formats;
 
 	for (size_t i = 0; i < JOIN_FORMATS_MOST && formats[i]; i++) {
+		if (formats[i]->is_book)
+			continue;
 		CLEANUP(free_text) char *name = output_name(t, stem, formats[i]->name);
 		struct err why = {0};
 		if (encode_format(t, sound, formats[i], name, notes, &why) == 0) {
@@ -728,7 +838,7 @@ static int encode_chapter(struct track *t, const struct sound *sound, const char
 		str_addf(notes, "%s: not made: %s\n", name, why.msg);
 		t->lacks = true;
 	}
-	if (formats[0])
+	if (join_has_sound_format(t->options))
 		return 0;
 	CLEANUP(free_text) char *name = output_name(t, stem, "wav");
 	return put_finished(t, sound->wav, name, err);
@@ -752,23 +862,19 @@ static int write_chapter_subtitles(const struct track *t, size_t from, size_t co
 static int make_chapters(struct track *t, const struct join_piece *pieces, struct str *notes,
 			 struct err *err)
 {
-	size_t number = 0, made = 0;
+	size_t made = 0;
 
 	if (t->options->partial || !t->heard)
 		return 0;
-	for (size_t from = 0, count; from < t->cue_count; from += count, made++) {
-		const int chapter = pieces[from].chapter;
-		for (count = 1;
-		     from + count < t->cue_count && pieces[from + count].chapter == chapter;)
-			count++;
-		number += chapter >= 0;
-		const char *title = chapter >= 0 ? t->chapters[chapter].text : NULL;
-		CLEANUP(free_text) char *stem = join_chapter_stem(number, title);
-		const struct sound sound = {"chapter.wav", title ? title : stem, number, t->heard};
-		const int64_t begin = t->cues[from].begin;
-		if (cut_track(t, begin, t->cues[from + count - 1].end, sound.wav, err) < 0 ||
+	for (struct stretch s = {0}; next_stretch(t, pieces, &s); made++) {
+		CLEANUP(free_text) char *stem = join_chapter_stem(s.number, s.title);
+		const int64_t begin = t->cues[s.from].begin,
+			      end = t->cues[s.from + s.count - 1].end;
+		const struct sound sound = {"chapter.wav", s.title ? s.title : stem, s.number,
+					    t->heard, (double)(end - begin) / (double)t->frames};
+		if (cut_track(t, begin, end, sound.wav, err) < 0 ||
 		    encode_chapter(t, &sound, stem, notes, err) < 0 ||
-		    write_chapter_subtitles(t, from, count, begin, stem, err) < 0)
+		    write_chapter_subtitles(t, s.from, s.count, begin, stem, err) < 0)
 			return -1;
 	}
 	str_addf(notes, "chapter-*: %zu file%s of chapters\n", made, made == 1 ? "" : "s");
@@ -787,19 +893,31 @@ static int make_track(struct track *t, const struct join_piece *pieces, struct s
 		return -1;
 	file_close(t->f);
 	t->f = NULL;
-	if (set_loudness(t, notes, err) < 0 || encode_formats(t, notes, err) < 0 ||
+	if (set_loudness(t, notes, err) < 0 || encode_formats(t, pieces, notes, err) < 0 ||
 	    (t->options->by_chapter && make_chapters(t, pieces, notes, err) < 0) ||
 	    write_texts(t, pieces, notes, err) < 0)
 		return -1;
 	return put_all(t, notes, err);
 }
 
+bool join_has_sound_format(const struct join_options *options)
+{
+	for (size_t i = 0; i < JOIN_FORMATS_MOST && options->formats[i]; i++)
+		if (!options->formats[i]->is_book)
+			return true;
+	return false;
+}
+
 double join_ms_per_s(const struct join_options *options)
 {
-	double ms = JOIN_COPY_MS + (options->normalise ? JOIN_LOUDNESS_MS : 0);
+	double ms = assembly_ms(options) + (options->normalise ? JOIN_LOUDNESS_MS : 0) +
+		    (options->by_chapter ? JOIN_COPY_MS : 0);
 
-	for (size_t i = 0; i < JOIN_FORMATS_MOST && options->formats[i]; i++)
-		ms += options->formats[i]->ms_per_s * (options->by_chapter ? 2 : 1);
+	for (size_t i = 0; i < JOIN_FORMATS_MOST && options->formats[i]; i++) {
+		const struct ffmpeg_format *f = options->formats[i];
+		ms += f->ms_per_s * (options->by_chapter && !f->is_book ? 2 : 1) +
+		      (f->is_book ? JOIN_COPY_MS : 0);
+	}
 	return ms;
 }
 

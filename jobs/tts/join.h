@@ -13,7 +13,12 @@
  * Joins the finished segments of a script into one track, with sample-exact subtitles and
  * chapters. */
 
-#define JOIN_FORMATS_MOST 4
+#define JOIN_FORMATS_MOST 5
+
+/* How the encoded formats hold their sound; 0: as the format does by itself. */
+struct join_coding {
+	int kbit, channels, rate; /* bit rate in kbit/s, samples a second */
+};
 
 struct ffmpeg_format;
 struct join_meter;
@@ -34,6 +39,7 @@ struct join_piece {
 	bool fitted;
 	double at_s;
 	double until_s; /* when it should end; 0: another piece of its cue follows */
+	bool heading;
 };
 
 struct join_options {
@@ -54,6 +60,7 @@ struct join_options {
 	int64_t plain_bytes;
 	/* joined.m4b and the like; ends with NULL if shorter */
 	const struct ffmpeg_format *formats[JOIN_FORMATS_MOST];
+	struct join_coding coding;      /* of those */
 	struct join_meter *meter;       /* measures how far the join is; NULL: not needed */
 	const struct script_book *book; /* for the tags of `formats`; NULL: none */
 };
@@ -65,6 +72,8 @@ static inline double join_pause_s(const struct join_options *options, enum borde
 	return MAX(options->pauses_s[border], before_s);
 }
 
+/* Whether chapters get files of these formats: a book is one file. */
+bool join_has_sound_format(const struct join_options *options);
 /* How long a join takes for a second of sound on an idle machine, in ms. */
 double join_ms_per_s(const struct join_options *options);
 
@@ -121,6 +130,8 @@ int made_settle(struct made *m, const char *job, int folder, bool whole, struct 
 /* What a pass takes for a second of sound, in ms of one idle processor: measured with 22,050
  * samples a second. */
 #define JOIN_COPY_MS    0.3
+#define JOIN_TRIM_MS    0.15
+#define JOIN_PAUSES_MS  0.15 /* finds the pauses of the voices */
 #define JOIN_MEASURE_MS 1.8
 #define JOIN_LIMIT_MS   1.3 /* sets the loudness and limits the peaks */
 #define JOIN_GAIN_MS    0.4 /* sets the loudness */
@@ -132,8 +143,8 @@ void join_meter_free(struct join_meter *m); /* accepts NULL, as all of these do 
 
 /* The join begins; its passes take so many ms for a second of sound. */
 void join_meter_begin(struct join_meter *m, double of_all);
-/* The passes of the loudness are over, or not needed. */
-void join_meter_loudness_done(struct join_meter *m);
+/* What took so many ms for a second of sound is over, or was not needed. */
+void join_meter_done(struct join_meter *m, double so_far);
 /* A pass begins, which takes of_pass ms for a second of sound. The pass moves the position of fd,
  * which it may share with a child, from 0 to `bytes` (0: not known). fd must stay open until
  * join_meter_passed(). */
@@ -166,9 +177,10 @@ struct ffmpeg_tags {
 	bool is_png;
 	char language[4]; /* ISO 639-2; "": unknown */
 };
-/* Encodes a track. ERR_JOB: ffmpeg is missing or fails. */
+/* Encodes a track, or a part of it: share of its sound. ERR_JOB: ffmpeg is missing or fails. */
 int ffmpeg_encode(int from, int dir, const struct ffmpeg_tags *tags, const char *to,
-		  const struct ffmpeg_format *format, struct join_meter *meter, struct err *err);
+		  const struct ffmpeg_format *format, const struct join_coding *coding,
+		  struct join_meter *meter, double share, struct err *err);
 /* Converts a whole file into a WAV file of one channel and 16 bits, at most ten minutes of it.
  * kind: ffmpeg's name for the file's format. rate 0: unchanged. ERR_NOT_FOUND: ffmpeg is not
  * installed; ERR_JOB: it cannot read the file. */
@@ -178,13 +190,21 @@ int ffmpeg_decode(const struct str *file, const char *kind, int rate, struct str
 /* A format that a joined track can be converted to. */
 struct ffmpeg_format {
 	const char *name;                       /* in the config, and the file's ending: "m4b" */
-	const char *settings;                   /* arguments of the encoder */
-	bool chapters_are_tags;                 /* they are written as Vorbis comments */
-	enum { COVER_STREAM, COVER_TAG } cover; /* a picture of its own, or a tag in base64 */
-	double ms_per_s;                        /* as JOIN_COPY_MS */
+	const char *codec, *quality, *settings; /* arguments; quality: without a bit rate */
+	const int *kbits, *rates; /* those that it can have, ends with 0; NULL: any from 8 on */
+	int kbit_most;            /* 0: it has no bit rate */
+	bool chapters_are_tags;   /* they are written as Vorbis comments */
+	/* a picture of its own, or a tag in base64 */
+	enum { COVER_STREAM, COVER_TAG, COVER_NONE } cover;
+	double ms_per_s; /* as JOIN_COPY_MS */
+	bool is_book;    /* an EPUB, whose sound it is */
 };
 /* Returns NULL for an unknown name. */
 const struct ffmpeg_format *ffmpeg_format_find(const char *name);
+/* ERR_CONFIG: the format cannot have this bit rate (in kbit/s), or so many samples a second. */
+int ffmpeg_check_kbit(const struct ffmpeg_format *format, const struct join_coding *coding,
+		      struct err *err);
+int ffmpeg_check_rate(const struct ffmpeg_format *format, int rate, struct err *err);
 
 /* ---- captions ----
  * The captions of a spoken text: at most 2 lines of 42 characters, on screen for at least a

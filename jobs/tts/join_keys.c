@@ -46,7 +46,16 @@ const struct option_spec join_keys[] = {
 	{"words", OPTION_BOOL, 0, "false",
 	 "write joined.words.json: when each word is heard, for karaoke and video"},
 	{"formats", OPTION_TEXTS, 0, NULL,
-	 "also write the track with chapters in these formats: m4b, mp3, opus, flac"},
+	 "also write the track with chapters in these formats: m4b, mp3, opus, flac, and epub: a "
+	 "book whose text is marked while it is heard"},
+	{"bitrate", OPTION_TEXT, 0, NULL,
+	 "bit rate of m4b, mp3, opus and epub, as in \"64k\" (absent: 80k, by quality, 48k, 64k)"},
+	{"channels", OPTION_INT, 0, NULL,
+	 "channels of the formats: 1 is mono, 2 stereo (absent: as the segments have)", .least = 1,
+	 .most = 2},
+	{"sample_rate", OPTION_INT, 0, NULL,
+	 "samples a second of the formats, as in 44100 (absent: as the segments have; opus 48000)",
+	 .least = 8000, .most = 192000},
 	{0},
 };
 
@@ -86,17 +95,78 @@ static int check_formats(const struct section *join, struct mistakes *m, struct 
 			continue;
 		err_set(err, ERR_CONFIG, "%s: formats: \"%.*s\" %s", section_where(join, "formats"),
 			utf8_fit(name, 40), name,
-			again ? "is there twice" : "is none of m4b, mp3, opus, flac");
+			again ? "is there twice" : "is none of m4b, mp3, opus, flac, epub");
 		if (mistakes_note(m, NULL, err) < 0)
 			return -1;
 	}
 	return 0;
 }
 
+/* Reads "64k" or "64000". Returns kbit/s; -1: it is neither. */
+static int read_kbit(const char *text)
+{
+	char *end;
+	long value = strtol(text, &end, 10);
+
+	if (end == text || *text == '-' || value <= 0 || value > 1000000)
+		return -1;
+	if (!strcasecmp(end, "k"))
+		return (int)value;
+	return *end || value < 1000 ? -1 : (int)(value / 1000);
+}
+
+static struct join_coding read_coding(const struct section *join)
+{
+	const char *bitrate = section_text(join, "bitrate");
+
+	return (struct join_coding){
+		.kbit = bitrate ? read_kbit(bitrate) : 0,
+		.channels = section_has(join, "channels") ? (int)section_int(join, "channels") : 0,
+		.rate = section_has(join, "sample_rate") ? (int)section_int(join, "sample_rate")
+							 : 0,
+	};
+}
+
+/* ERR_CONFIG: the formats of the track cannot have what the keys ask for. */
+static int check_coding(const struct section *conf, struct err *err)
+{
+	static const char *const keys[] = {"bitrate", "channels", "sample_rate"};
+	const struct section *join = section_group(conf, "join");
+	const struct join_coding coding = read_coding(join);
+	struct err why = {0};
+	bool used = false;
+
+	for (size_t i = 0; i < ARRAY_LEN(keys) && !section_count(join, "formats"); i++)
+		if (section_has(join, keys[i]))
+			return err_set(
+				err, ERR_CONFIG,
+				"%s: join.%s is for join.formats, and there are none: the WAV "
+				"file stays as the segments are",
+				section_where(join, keys[i]), keys[i]);
+	if (coding.kbit < 0)
+		return err_set(err, ERR_CONFIG, "%s: join.bitrate must be like \"64k\"",
+			       section_where(join, "bitrate"));
+	for (size_t i = 0; i < section_count(join, "formats"); i++) {
+		const struct ffmpeg_format *f =
+			ffmpeg_format_find(section_item(join, "formats", i));
+		if (f && coding.rate && ffmpeg_check_rate(f, coding.rate, &why) < 0)
+			return err_set(err, ERR_CONFIG, "%s: join.sample_rate: %s",
+				       section_where(join, "sample_rate"), why.msg);
+		if (!f || !coding.kbit)
+			continue;
+		used |= f->kbit_most > 0;
+		if ((f->kbit_most || (!used && i + 1 == section_count(join, "formats"))) &&
+		    ffmpeg_check_kbit(f, &coding, &why) < 0)
+			return err_set(err, ERR_CONFIG, "%s: join.bitrate: %s",
+				       section_where(join, "bitrate"), why.msg);
+	}
+	return 0;
+}
+
 int join_check(const struct section *conf, struct mistakes *m, struct err *err)
 {
-	static int (*const checks[])(const struct section *conf,
-				     struct err *err) = {check_files, check_join_name};
+	static int (*const checks[])(const struct section *conf, struct err *err) = {
+		check_files, check_join_name, check_coding};
 
 	for (size_t i = 0; i < ARRAY_LEN(checks); i++)
 		if (checks[i](conf, err) < 0 && mistakes_note(m, NULL, err) < 0)
@@ -113,7 +183,7 @@ static void add_joined_name(struct job *job, const char *stem, const char *endin
 }
 
 /* Adds the names in each format, and of the subtitles. */
-static void add_joined_stem(struct job *job, const char *stem)
+static void add_joined_stem(struct job *job, const char *stem, bool chapter)
 {
 	const struct join_options *as = &job->join_as;
 
@@ -122,7 +192,8 @@ static void add_joined_stem(struct job *job, const char *stem)
 		add_joined_name(job, stem, "vtt");
 	}
 	for (size_t i = 0; i < JOIN_FORMATS_MOST && as->formats[i]; i++)
-		add_joined_name(job, stem, as->formats[i]->name);
+		if (!chapter || !as->formats[i]->is_book)
+			add_joined_name(job, stem, as->formats[i]->name);
 }
 
 /* Adds the names of the chapters' files, as make_chapters() gives them. */
@@ -138,9 +209,9 @@ static void add_chapter_names(struct job *job)
 		CLEANUP(free_text)
 		char *stem = join_chapter_stem(
 			number, s->items[i].chapter >= 0 ? s->chapters[s->items[i].chapter] : NULL);
-		if (!job->join_as.formats[0])
+		if (!join_has_sound_format(&job->join_as))
 			add_joined_name(job, stem, "wav");
-		add_joined_stem(job, stem);
+		add_joined_stem(job, stem, true);
 	}
 }
 
@@ -148,7 +219,7 @@ static void list_joined_names(struct job *job)
 {
 	if (job->join) {
 		add_joined_name(job, job->joined_as, "wav");
-		add_joined_stem(job, job->joined_as);
+		add_joined_stem(job, job->joined_as, false);
 	}
 	if (job->join && job->join_as.words)
 		add_joined_name(job, job->joined_as, "words.json");
@@ -231,6 +302,7 @@ int join_read(struct job *job, const struct section *conf, struct err *err)
 		.subtitles = section_bool(join, "subtitles"),
 		.by_chapter = !strcmp(section_text(join, "files"), "chapter"),
 		.words = section_bool(join, "words"),
+		.coding = read_coding(join),
 	};
 	read_pauses(&job->join_as, join);
 	for (size_t i = 0; i < MIN(section_count(join, "formats"), (size_t)JOIN_FORMATS_MOST); i++)

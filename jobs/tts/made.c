@@ -133,8 +133,8 @@ char *join_name_make(const char *name, const char *title)
 
 char **join_partial_names(const char *name)
 {
-	static const char *const endings[] = {"wav", "srt", "vtt",  "words.json",
-					      "m4b", "mp3", "opus", "flac"};
+	static const char *const endings[] = {"wav", "srt",  "vtt",  "words.json", "m4b",
+					      "mp3", "opus", "flac", "epub"};
 	char **names = xcalloc(ARRAY_LEN(endings) + 2, sizeof(*names));
 
 	for (size_t i = 0; i < ARRAY_LEN(endings); i++)

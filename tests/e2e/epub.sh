@@ -32,6 +32,40 @@ t_a_book_with_names_and_cover() {
 	is "$(ffprobe -v error -show_chapters -of json out/joined.m4b | jq -r '[.chapters[].tags.title] | join("|")')" "First things|Last things" "chapters"
 }
 
+reads_along() { # makes out/joined.epub of a small book
+	printf -- '---\ntitle: "A: <Small> Book & more"\nauthor: Ann Author\nlang: en-GB\ndate: 2024\ncover: cover.png\n---\n\nBefore the first chapter.\n\n# The Storm\n\nIt was a dark & stormy night.\n\nThe rain fell in torrents.\n\n* * *\n\nAfter the scene.\n\n# The End?\n\nAll is well.\n' >book.md
+	python3 "$ROOT/tests/e2e/epub.py" other.epub && python3 -m zipfile -e other.epub other && mv other/OEBPS/cover.png .
+	JOB='join = { formats = ["epub"]; }; book = { narrator = "Joe"; };' INPUT=book.md
+	config
+	burst run
+	is "$STATUS" 0 "run ($(tail -n 1 err.txt))"
+}
+unzip_text() { python3 -c 'import sys, zipfile; print(zipfile.ZipFile(sys.argv[1]).read(sys.argv[2]).decode())' "$1" "$2"; }
+t_a_book_that_is_read_along() {
+	command -v ffmpeg >/dev/null || { skip "ffmpeg is not installed"; return; }
+	reads_along
+	has err.txt "joined.epub: its text is marked while it is heard"
+	is "$(python3 -c 'import zipfile; z = zipfile.ZipFile("out/joined.epub"); i = z.infolist()[0]; print(i.filename, i.compress_type, len(i.extra), z.testzip())')" "mimetype 0 0 None" "the first member"
+	cp out/joined.epub back.epub # our own reader finds the same book in it
+	mv out first
+	JOB='join = { formats = ["m4b"]; };' INPUT=back.epub
+	config
+	burst run
+	is "$STATUS" 0 "run of the book itself ($(tail -n 1 err.txt))"
+	is "$(jq -r '"\(.chapter // "-"): \(.text)"' out/manifest.jsonl | tr '\n' '|')" "A: <Small> Book & more: Before the first chapter.|The Storm: The Storm|The Storm: It was a dark & stormy night.|The Storm: The rain fell in torrents.|The Storm: After the scene.|The End?: The End?|The End?: All is well.|" "what it says"
+	is "$(tag m4b title)|$(tag m4b artist)|$(tag m4b date)|$(tag m4b language)|$(cover_of m4b)" "A: <Small> Book & more|Ann Author|2024|eng|png" "its names and cover"
+	awk -v a="$(ffprobe -v error -show_entries format=duration -of csv=p=0 first/joined.wav)" -v b="$(unzip_text back.epub EPUB/package.opf | sed -n 's/.*"media:duration">\([0-9.]*\)s.*/\1/p')" \
+		'BEGIN { exit !(a - b < 0.01 && b - a < 0.01) }' || complain "the track has another length than the book"
+}
+t_epubcheck_finds_nothing() {
+	local jar=/usr/share/java/epubcheck.jar # Debian's command is the jar itself, which not every system starts
+	command -v ffmpeg >/dev/null || { skip "ffmpeg is not installed"; return; }
+	{ [ -e "$jar" ] && command -v java >/dev/null; } || { skip "epubcheck is not installed"; return; }
+	reads_along
+	java -jar "$jar" --failonwarnings out/joined.epub >check.txt 2>&1 || complain "epubcheck: $(grep -E 'ERROR|WARNING|FATAL' check.txt | head -n 3 | tr '\n' '|')"
+	has check.txt "No errors or warnings detected."
+}
+
 t_front_matter_and_config() {
 	command -v ffprobe >/dev/null || { skip "ffprobe is not installed"; return; }
 	ffmpeg -v error -f lavfi -i color=red:s=40x60 -frames:v 1 pic.jpg

@@ -106,6 +106,30 @@ t_a_file_for_each_chapter() {
 	burst plan
 	is "$STATUS" 2 "a name that is none"
 	has err.txt 'burst.cfg:4: join.name "my/book" cannot name the track: it is not a regular file name'
+	while IFS='|' read -r keys why; do
+		JOB="join = { $keys };"
+		config
+		burst plan
+		is "$STATUS" 2 "with $keys"
+		has err.txt "burst.cfg:4: $why"
+	done <<'EOF'
+formats = ["m4b", "opus"]; sample_rate = 44100;|join.sample_rate: opus has 8000, 12000, 16000, 24000 or 48000 samples a second, not 44100
+formats = ["flac"]; bitrate = "64k";|join.bitrate: flac has no bit rate
+formats = ["mp3"]; bitrate = "70k";|join.bitrate: mp3 has 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256 or 320 kbit/s, not 70
+formats = ["mp3"]; bitrate = "192k"; sample_rate = 24000;|join.bitrate: mp3 of 24000 samples a second has at most 160 kbit/s
+formats = ["opus"]; bitrate = "600k";|join.bitrate: opus has 8 to 256 kbit/s, not 600
+formats = ["m4b"]; bitrate = "fast";|join.bitrate must be like "64k"
+formats = ["m4b"]; channels = 3;|
+channels = 1;|join.channels is for join.formats, and there are none: the WAV file stays as the segments are
+EOF
+	JOB='join = { formats = ["m4b", "mp3", "opus", "flac"]; bitrate = "32k"; channels = 2; sample_rate = 24000; };'
+	config
+	burst run
+	is "$STATUS" 0 "run in another form ($(tail -n 1 err.txt))"
+	for format in m4b mp3 flac opus; do # Opus always says 48000
+		is "$(ffprobe -v error -show_entries stream=sample_rate,channels -of csv=p=0 "out/joined.$format" | head -n 1)" "$([ $format = opus ] && echo 48000 || echo 24000),2" "form of the $format"
+	done
+	is "$(ffprobe -v error -show_entries stream=bit_rate -of csv=p=0 out/joined.mp3)" 32000 "bit rate of the mp3"
 	JOB='join = { files = "scene"; };'
 	config
 	burst plan
