@@ -11,8 +11,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/path.h"
-#include "readalong.h"
-#include "wav.h"
+#include "track.h"
 
 /* What is kept around the speech of a trimmed piece, so that soft beginnings and echoes stay. */
 #define LEAD_S      0.05
@@ -31,34 +30,6 @@ enum { SYNC_BYTES = 64 << 20 };
 
 /* burst's own folder in the output folder while a join runs */
 #define WORK_NAME ".joined.work"
-
-struct track {
-	const char *dir;
-	const struct join_options *options;
-	const char *name; /* of its files, without their endings */
-	const char *job;
-	const char *part_of_name; /* "partial.": segments are missing; "" */
-	struct made *made;        /* the files that are complete */
-	bool lacks;               /* a file could not be made */
-	int out, work;            /* descriptors, so that each path is looked up once */
-	FILE *f;
-	struct wav_format format;
-	int64_t frames;
-	int64_t tail;  /* of the frames: silence of the last piece that was kept */
-	size_t strays; /* pieces with stray sounds */
-	struct str stray_files;
-	size_t fitted, overdue; /* cues with times; those that end after theirs */
-	struct str overdue_files;
-	int64_t latest;   /* the largest delay of a cue's begin, in frames */
-	int64_t synced;   /* bytes of samples */
-	bool long_header; /* RF64 */
-	struct cue *cues; /* one per piece; the cues own their words and pauses */
-	size_t cue_count;
-	struct cue *chapters; /* one per title */
-	size_t chapter_count;
-	size_t heard;            /* chapters with sound */
-	struct str chapter_list; /* FFMETADATA; empty if no chapter has sound */
-};
 
 static void track_close(struct track *t)
 {
@@ -80,13 +51,6 @@ static void track_close(struct track *t)
 	str_free(&t->overdue_files);
 }
 
-static int write_bytes(struct track *t, const void *bytes, size_t len, struct err *err)
-{
-	if (fwrite(bytes, 1, len, t->f) != len)
-		return err_set(err, ERR_LOCAL, "%s.wav: %s", t->name, strerror(errno));
-	return 0;
-}
-
 static int add_silence(struct track *t, int64_t frames, struct err *err)
 {
 	static const unsigned char zeros[65536];
@@ -94,43 +58,10 @@ static int add_silence(struct track *t, int64_t frames, struct err *err)
 	t->frames += frames;
 	for (int64_t left = frames * wav_frame_bytes(&t->format); left > 0;) {
 		size_t n = (size_t)MIN(left, (int64_t)sizeof(zeros));
-		if (write_bytes(t, zeros, n, err) < 0)
+		if (track_write(t, zeros, n, err) < 0)
 			return -1;
 		left -= (int64_t)n;
 	}
-	return 0;
-}
-
-static int copy_samples(struct track *t, FILE *from, const struct wav_info *info, struct err *err)
-{
-	char block[65536];
-
-	if (fseeko(from, info->data_offset, SEEK_SET) < 0)
-		return err_set(err, ERR_LOCAL, "%s", strerror(errno));
-	for (int64_t left = info->frames * wav_frame_bytes(&info->format); left > 0;) {
-		size_t n = fread(block, 1, (size_t)MIN(left, (int64_t)sizeof(block)), from);
-		if (!n)
-			return err_set(err, ERR_LOCAL, "%s",
-				       ferror(from) ? strerror(errno) : "the file shrank");
-		if (write_bytes(t, block, n, err) < 0)
-			return -1;
-		left -= (int64_t)n;
-	}
-	t->frames += info->frames;
-	return 0;
-}
-
-/* Opens a plain file below the folder without following a link. The caller closes *out. */
-static int open_wav(int dir, const char *name, FILE **out, struct wav_info *info, struct err *err)
-{
-	int fd = path_open_below(dir, name, O_RDONLY);
-	CLEANUP(file_close) FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
-
-	if (!f)
-		return err_set(err, ERR_LOCAL, "%s", strerror(errno));
-	if (wav_read_header(f, info, err) < 0)
-		return -1;
-	*out = TAKE(f);
 	return 0;
 }
 
@@ -141,7 +72,7 @@ static int open_converted(struct track *t, FILE *from, FILE **out, struct wav_in
 	if (ffmpeg_convert(fileno(from), t->work, "convert.wav", &t->format, err) < 0)
 		return err_wrap(err,
 				"its sound format differs from the first segment's; converting");
-	return open_wav(t->work, "convert.wav", out, info, err);
+	return track_open_wav(t->work, "convert.wav", out, info, err);
 }
 
 /* Returns whether something needs the times of the words. */
@@ -305,7 +236,7 @@ static int add_piece(struct track *t, const struct join_piece *pieces, size_t i,
 	struct wav_info info;
 	int64_t lead = 0, before = t->tail, whole;
 
-	if (open_wav(t->out, piece->file, &f, &info, err) < 0)
+	if (track_open_wav(t->out, piece->file, &f, &info, err) < 0)
 		return err_wrap(err, "%s", piece->file);
 	*cue = (struct cue){
 		.text = piece->text, .language = piece->language, .rate = t->format.rate};
@@ -327,7 +258,7 @@ static int add_piece(struct track *t, const struct join_piece *pieces, size_t i,
 	cue->begin = t->frames;
 	place_words(cue, (info.data_offset - whole) / wav_frame_bytes(&t->format));
 	find_pauses(t, f, &info, cue);
-	if (copy_samples(t, f, &info, err) < 0)
+	if (track_copy_samples(t, f, &info, err) < 0)
 		return err_wrap(err, "%s", piece->file);
 	cue->end = t->frames;
 	note_fit(t, piece, cue->begin + lead, cue->end - t->tail);
@@ -345,16 +276,6 @@ static void add_chapter(struct track *t, int chapter, int64_t at)
 	c->end = t->frames;
 }
 
-/* Writes the header at the file's current position. */
-static int write_header(struct track *t, struct err *err)
-{
-	unsigned char header[WAV_RF64_HEADER_BYTES];
-	size_t len = wav_make_header(header, &t->format, t->frames * wav_frame_bytes(&t->format),
-				     t->long_header);
-
-	return write_bytes(t, header, len, err);
-}
-
 /* Takes the first piece's format, and writes the header for the expected length. */
 static int begin_track(struct track *t, const struct join_piece *pieces, struct err *err)
 {
@@ -363,7 +284,7 @@ static int begin_track(struct track *t, const struct join_piece *pieces, struct 
 	struct wav_info info;
 	double frames = 0;
 
-	if (open_wav(t->out, pieces[0].file, &first, &info, err) < 0)
+	if (track_open_wav(t->out, pieces[0].file, &first, &info, err) < 0)
 		return err_wrap(err, "%s", pieces[0].file);
 	t->format = info.format;
 	for (size_t i = 0; i < t->cue_count; i++) {
@@ -375,7 +296,7 @@ static int begin_track(struct track *t, const struct join_piece *pieces, struct 
 	frames *= wav_frame_bytes(&t->format);
 	join_meter_pass(t->options->meter, assembly_ms(t->options), fileno(t->f), (int64_t)frames);
 	t->long_header = frames > (double)most * NEARLY;
-	return write_header(t, err);
+	return track_write_header(t, err);
 }
 
 static int sync_track(struct track *t, struct err *err)
@@ -417,7 +338,7 @@ static int write_track(struct track *t, const struct join_piece *pieces, struct 
 			 t->strays > STRAYS_LISTED ? ", ..." : "");
 	if (fseeko(t->f, 0, SEEK_SET) < 0)
 		return err_set(err, ERR_LOCAL, "%s.wav: %s", t->name, strerror(errno));
-	return write_header(t, err) < 0 ? -1 : sync_track(t, err);
+	return track_write_header(t, err) < 0 ? -1 : sync_track(t, err);
 }
 
 /* ERR_LOCAL: the file's length differs from `frames` by more than a millisecond. */
@@ -426,7 +347,7 @@ static int check_length(int dir, const char *file, int64_t frames, struct err *e
 	CLEANUP(file_close) FILE *f = NULL;
 	struct wav_info info;
 
-	if (open_wav(dir, file, &f, &info, err) < 0)
+	if (track_open_wav(dir, file, &f, &info, err) < 0)
 		return -1;
 	if (llabs((long long)(info.frames - frames)) * 1000 >
 	    info.format.rate) /* tolerance: a millisecond */
@@ -476,263 +397,6 @@ static int set_loudness(struct track *t, struct str *notes, struct err *err)
 	return 0;
 }
 
-/* "joined.srt", or "joined.partial.srt": a track that lacks segments must not replace a whole one.
- */
-static char *output_name(const struct track *t, const char *stem, const char *ending)
-{
-	return xasprintf("%s.%s%s", stem, t->part_of_name, ending);
-}
-
-/* Gives a finished file its name, in burst's own folder until all are finished. */
-static int put_finished(const struct track *t, const char *from, const char *to, struct err *err)
-{
-	if (renameat(t->work, from, t->work, to) < 0)
-		return err_set(err, ERR_LOCAL, "%s/%s: %s", t->dir, to, strerror(errno));
-	return made_add(t->made, t->job, t->work, to, err);
-}
-
-/* What is encoded: the whole track, or a chapter of it. */
-struct sound {
-	const char *wav;   /* in the working folder */
-	const char *title; /* NULL: the track */
-	size_t number, of; /* of the chapter */
-	double share;      /* of the track */
-};
-
-static const struct sound whole_track = {.wav = "part.wav", .share = 1};
-
-/* Adds the chapters to a FFMETADATA file as the format takes them. */
-static void add_chapters(const struct track *t, const struct ffmpeg_format *format, struct str *to)
-{
-	CLEANUP(str_free) struct str tags = STR_INIT;
-	const struct str *list = format->chapters_are_tags ? &tags : &t->chapter_list;
-
-	if (!t->heard)
-		return;
-	subtitles_chapter_tags(&tags, t->chapters, t->chapter_count, t->format.rate);
-	str_add(to, str_text(list) + strlen(";FFMETADATA1\n"));
-}
-
-/* Writes the files that an encoder needs beside the track: tags with chapters, and the cover. */
-static int write_tags(const struct track *t, const struct sound *sound,
-		      const struct ffmpeg_format *format, bool with_cover, struct ffmpeg_tags *out,
-		      struct err *err)
-{
-	const struct script_book *book = t->options->book;
-	const struct str *cover = book && book->cover.len && with_cover ? &book->cover : NULL;
-	CLEANUP(str_free) struct str text = STR_INIT;
-
-	*out = (struct ffmpeg_tags){.metadata = "tags.txt"};
-	str_add(&text, ";FFMETADATA1\n");
-	if (book) {
-		book_add_tags(&text, book);
-		book_language(book, out->language);
-	}
-	if (cover && format->cover == COVER_TAG)
-		book_add_picture(&text, cover);
-	if (sound->title) { /* replaces that of the book */
-		str_add(&text, "title=");
-		subtitles_add_value(&text, sound->title);
-		str_addf(&text, "track=%zu/%zu\n", sound->number, sound->of);
-	} else {
-		add_chapters(t, format, &text);
-	}
-	if (path_write_at(t->work, "tags.txt", "tags.txt", str_text(&text), text.len, 0600, err) <
-	    0)
-		return -1;
-	if (!cover || format->cover != COVER_STREAM)
-		return 0;
-	out->cover = "cover";
-	out->is_png = cover->s[0] == '\x89';
-	return path_write_at(t->work, "cover", "cover", cover->s, cover->len, 0600, err);
-}
-
-/* Encodes the track; without its cover if ffmpeg cannot take that. ERR_JOB: ffmpeg fails. */
-static int encode_format(const struct track *t, const struct sound *sound,
-			 const struct ffmpeg_format *format, const char *name, struct str *notes,
-			 struct err *err)
-{
-	struct ffmpeg_tags tags;
-	struct err why = {0};
-
-	for (int with_cover = 1; with_cover >= 0; with_cover--) {
-		CLEANUP(fd_close) int from = path_open_below(t->work, sound->wav, O_RDONLY);
-		if (from < 0)
-			return err_set(err, ERR_LOCAL, "%s.wav: %s", t->name, strerror(errno));
-		if (write_tags(t, sound, format, with_cover, &tags, err) < 0)
-			return -1;
-		if (ffmpeg_encode(from, t->work, &tags, "encoded", format, &t->options->coding,
-				  t->options->meter, sound->share, err) == 0) {
-			if (why.kind)
-				str_addf(notes, "%s: without its cover: %s\n", name, why.msg);
-			return 0;
-		}
-		if (err->kind != ERR_JOB || !tags.cover)
-			return -1;
-		why = *err;
-	}
-	return -1;
-}
-
-/* ---- parts of the track ---- */
-
-/* Pieces between two borders of chapters. */
-struct stretch {
-	size_t from, count;
-	size_t number;     /* of the chapter, from 1 on; 0: before the first one */
-	const char *title; /* NULL: it has none */
-};
-
-/* Finds the next stretch; {0}: before the first one. */
-static bool next_stretch(const struct track *t, const struct join_piece *pieces, struct stretch *s)
-{
-	s->from += s->count;
-	if (s->from >= t->cue_count)
-		return false;
-	const int chapter = pieces[s->from].chapter;
-	for (s->count = 1;
-	     s->from + s->count < t->cue_count && pieces[s->from + s->count].chapter == chapter;)
-		s->count++;
-	s->number += chapter >= 0;
-	s->title = chapter >= 0 ? t->chapters[chapter].text : NULL;
-	return true;
-}
-
-/* Copies a part of the finished track to a WAV file in the working folder. */
-static int cut_track(const struct track *t, int64_t begin, int64_t end, const char *to,
-		     struct err *err)
-{
-	CLEANUP(file_close) FILE *from = NULL;
-	struct wav_info info;
-
-	if (open_wav(t->work, "part.wav", &from, &info, err) < 0)
-		return -1;
-	unlinkat(t->work, to, 0);
-	int fd = path_open_new_at(t->work, to, O_RDWR, 0666);
-	CLEANUP(file_close) FILE *f = fd < 0 ? NULL : fdopen(fd, "w+");
-	if (!f)
-		return err_set(err, ERR_LOCAL, "%s: %s", to, strerror(errno));
-	info.data_offset += begin * wav_frame_bytes(&info.format);
-	info.frames = MIN(end, info.frames) - begin;
-	struct track part = {
-		.name = "chapter", .f = f, .format = info.format, .frames = info.frames};
-	part.long_header = info.frames * wav_frame_bytes(&info.format) > WAV_MOST_BYTES;
-	double share = (double)info.frames / (double)t->frames;
-	join_meter_pass(t->options->meter, JOIN_COPY_MS * share, -1, 0);
-	int copied = write_header(&part, err) < 0 ? -1 : copy_samples(&part, from, &info, err);
-	join_meter_passed(t->options->meter);
-	if (copied < 0)
-		return -1;
-	return fflush(f) == 0 && fsync(fd) == 0
-		       ? 0
-		       : err_set(err, ERR_LOCAL, "%s: %s", to, strerror(errno));
-}
-
-/* ---- a book that is read along ---- */
-
-/* Encodes the sound of each chapter of a book; it lasts until that of the next one begins. Fills
- * the chapters and their count. The caller frees their audio. */
-static int encode_book(const struct track *t, const struct join_piece *pieces,
-		       const struct ffmpeg_format *format, struct readalong_chapter *chapters,
-		       size_t *count, struct str *notes, struct err *err)
-{
-	const struct script_book *book = t->options->book;
-
-	for (struct stretch s = {0}; next_stretch(t, pieces, &s); ++*count) {
-		struct readalong_chapter *c = &chapters[*count];
-		const size_t next = s.from + s.count;
-		*c = (struct readalong_chapter){
-			.title = s.title && *s.title                   ? s.title
-				 : book && book->title && *book->title ? book->title
-								       : t->name,
-			.named = s.title != NULL,
-			.from = s.from,
-			.count = s.count,
-			.begin = s.from ? t->cues[s.from].begin : 0,
-			.end = next < t->cue_count ? t->cues[next].begin : t->frames,
-			.audio = xasprintf("audio-%zu.m4a", *count),
-		};
-		const struct sound sound = {"chapter.wav", c->title, *count + 1, t->heard,
-					    (double)(c->end - c->begin) / (double)t->frames};
-		if (cut_track(t, c->begin, c->end, sound.wav, err) < 0 ||
-		    encode_format(t, &sound, format, c->audio, notes, err) < 0) {
-			++*count;
-			return -1;
-		}
-		if (renameat(t->work, "encoded", t->work, c->audio) < 0)
-			return err_set(err, ERR_LOCAL, "%s: %s", c->audio, strerror(errno));
-	}
-	return 0;
-}
-
-/* Makes the book "encoded" in the working folder. ERR_JOB: ffmpeg fails, or it would be too large.
- */
-static int make_book(const struct track *t, const struct join_piece *pieces,
-		     const struct ffmpeg_format *format, struct str *notes, struct err *err)
-{
-	struct readalong_chapter *chapters = xcalloc(t->cue_count, sizeof(*chapters));
-	size_t count = 0;
-	int result = encode_book(t, pieces, format, chapters, &count, notes, err);
-
-	if (result == 0)
-		result = readalong_write(&(struct readalong){.dir = t->work,
-							     .name = t->name,
-							     .book = t->options->book,
-							     .pieces = pieces,
-							     .cues = t->cues,
-							     .rate = t->format.rate,
-							     .chapters = chapters,
-							     .count = count,
-							     .now_s = clock_wall_ms() / 1000},
-					 "encoded", err);
-	for (size_t i = 0; i < count; i++)
-		free(chapters[i].audio);
-	free(chapters);
-	return result;
-}
-
-/* ---- the files beside the track ---- */
-
-/* Makes joined.m4b and the like from the finished track. If a format fails, adds a note: the track
- * exists, so the run has not failed. */
-static int encode_formats(struct track *t, const struct join_piece *pieces, struct str *notes,
-			  struct err *err)
-{
-	const struct ffmpeg_format *const *formats = t->options->formats;
-
-	for (size_t i = 0; i < JOIN_FORMATS_MOST && formats[i]; i++) {
-		CLEANUP(free_text) char *name = output_name(t, t->name, formats[i]->name);
-		struct err why = {0};
-		int made = formats[i]->is_book
-				   ? make_book(t, pieces, formats[i], notes, &why)
-				   : encode_format(t, &whole_track, formats[i], name, notes, &why);
-		if (made < 0) {
-			if (why.kind != ERR_JOB)
-				return err_set(err, why.kind, "%s", why.msg);
-			str_addf(notes, "%s: not made: %s\n", name, why.msg);
-			t->lacks = true;
-			continue;
-		}
-		if (put_finished(t, "encoded", name, err) < 0)
-			return -1;
-		str_addf(notes, "%s: %s\n", name,
-			 formats[i]->is_book ? "its text is marked while it is heard"
-			 : t->heard          ? "with its chapters"
-					     : "the same track");
-	}
-	return 0;
-}
-
-static int put_text(const struct track *t, const char *stem, const char *ending,
-		    const struct str *text, struct err *err)
-{
-	CLEANUP(free_text) char *name = output_name(t, stem, ending);
-
-	return path_write_at(t->work, name, name, str_text(text), text->len, 0666, err) < 0
-		       ? -1
-		       : made_add(t->made, t->job, t->work, name, err);
-}
-
 /* Writes joined.words.json. */
 static int write_words(const struct track *t, const struct join_piece *pieces, struct str *notes,
 		       struct err *err)
@@ -741,7 +405,7 @@ static int write_words(const struct track *t, const struct join_piece *pieces, s
 
 	words_json(&words, t->cues, pieces, t->cue_count);
 	str_addf(notes, "%s.%swords.json: when each word is heard\n", t->name, t->part_of_name);
-	return put_text(t, t->name, "words.json", &words, err);
+	return track_put_text(t, t->name, "words.json", &words, err);
 }
 
 static int write_texts(const struct track *t, const struct join_piece *pieces, struct str *notes,
@@ -753,8 +417,8 @@ static int write_texts(const struct track *t, const struct join_piece *pieces, s
 	if (t->options->subtitles) {
 		subtitles_srt(&srt, t->cues, t->cue_count, 0, t->format.rate);
 		subtitles_vtt(&vtt, t->cues, t->cue_count, 0, t->format.rate);
-		if (put_text(t, t->name, "srt", &srt, err) < 0 ||
-		    put_text(t, t->name, "vtt", &vtt, err) < 0)
+		if (track_put_text(t, t->name, "srt", &srt, err) < 0 ||
+		    track_put_text(t, t->name, "vtt", &vtt, err) < 0)
 			return -1;
 		str_addf(notes, "%s.%ssrt, %s.%svtt: subtitles\n", t->name, t->part_of_name,
 			 t->name, t->part_of_name);
@@ -765,7 +429,7 @@ static int write_texts(const struct track *t, const struct join_piece *pieces, s
 		return 0;
 	str_addf(notes, "chapters.%stxt: %zu chapter%s\n", t->part_of_name, t->heard,
 		 t->heard == 1 ? "" : "s");
-	return put_text(t, "chapters", "txt", &t->chapter_list, err);
+	return track_put_text(t, "chapters", "txt", &t->chapter_list, err);
 }
 
 /* Makes the working folder and the track's file in it; removes what an interrupted join left. */
@@ -802,9 +466,9 @@ static void remove_partial(const struct track *t)
 static int put_all(const struct track *t, struct str *notes, struct err *err)
 {
 	const bool whole = !t->options->partial && !t->lacks;
-	CLEANUP(free_text) char *name = output_name(t, t->name, "wav");
+	CLEANUP(free_text) char *name = track_file_name(t, t->name, "wav");
 
-	if (put_finished(t, "part.wav", name, err) < 0)
+	if (track_put(t, "part.wav", name, err) < 0)
 		return -1;
 	if (made_place(t->made, t->work, t->out, err) < 0)
 		return err_wrap(err, "%s", t->dir);
@@ -813,72 +477,6 @@ static int put_all(const struct track *t, struct str *notes, struct err *err)
 	if (!t->options->partial)
 		remove_partial(t);
 	return made_settle(t->made, t->job, t->out, whole, notes, err);
-}
-
-/* ---- a file for each chapter ---- */
-
-/* Makes the files of a chapter whose sound is in the working folder. */
-static int encode_chapter(struct track *t, const struct sound *sound, const char *stem,
-			  struct str *notes, struct err *err)
-{
-	const struct ffmpeg_format *const *formats = t->options->formats;
-
-	for (size_t i = 0; i < JOIN_FORMATS_MOST && formats[i]; i++) {
-		if (formats[i]->is_book)
-			continue;
-		CLEANUP(free_text) char *name = output_name(t, stem, formats[i]->name);
-		struct err why = {0};
-		if (encode_format(t, sound, formats[i], name, notes, &why) == 0) {
-			if (put_finished(t, "encoded", name, err) < 0)
-				return -1;
-			continue;
-		}
-		if (why.kind != ERR_JOB)
-			return err_set(err, why.kind, "%s", why.msg);
-		str_addf(notes, "%s: not made: %s\n", name, why.msg);
-		t->lacks = true;
-	}
-	if (join_has_sound_format(t->options))
-		return 0;
-	CLEANUP(free_text) char *name = output_name(t, stem, "wav");
-	return put_finished(t, sound->wav, name, err);
-}
-
-static int write_chapter_subtitles(const struct track *t, size_t from, size_t count, int64_t zero,
-				   const char *stem, struct err *err)
-{
-	CLEANUP(str_free) struct str srt = STR_INIT;
-	CLEANUP(str_free) struct str vtt = STR_INIT;
-
-	if (!t->options->subtitles)
-		return 0;
-	subtitles_srt(&srt, &t->cues[from], count, zero, t->format.rate);
-	subtitles_vtt(&vtt, &t->cues[from], count, zero, t->format.rate);
-	return put_text(t, stem, "srt", &srt, err) < 0 ? -1 : put_text(t, stem, "vtt", &vtt, err);
-}
-
-/* Makes the files of each chapter: the pieces between two borders of chapters. A track that lacks
- * segments gets none, since a chapter might be missing. */
-static int make_chapters(struct track *t, const struct join_piece *pieces, struct str *notes,
-			 struct err *err)
-{
-	size_t made = 0;
-
-	if (t->options->partial || !t->heard)
-		return 0;
-	for (struct stretch s = {0}; next_stretch(t, pieces, &s); made++) {
-		CLEANUP(free_text) char *stem = join_chapter_stem(s.number, s.title);
-		const int64_t begin = t->cues[s.from].begin,
-			      end = t->cues[s.from + s.count - 1].end;
-		const struct sound sound = {"chapter.wav", s.title ? s.title : stem, s.number,
-					    t->heard, (double)(end - begin) / (double)t->frames};
-		if (cut_track(t, begin, end, sound.wav, err) < 0 ||
-		    encode_chapter(t, &sound, stem, notes, err) < 0 ||
-		    write_chapter_subtitles(t, s.from, s.count, begin, stem, err) < 0)
-			return -1;
-	}
-	str_addf(notes, "chapter-*: %zu file%s of chapters\n", made, made == 1 ? "" : "s");
-	return 0;
 }
 
 static int make_track(struct track *t, const struct join_piece *pieces, struct str *notes,
@@ -893,19 +491,11 @@ static int make_track(struct track *t, const struct join_piece *pieces, struct s
 		return -1;
 	file_close(t->f);
 	t->f = NULL;
-	if (set_loudness(t, notes, err) < 0 || encode_formats(t, pieces, notes, err) < 0 ||
-	    (t->options->by_chapter && make_chapters(t, pieces, notes, err) < 0) ||
+	if (set_loudness(t, notes, err) < 0 || track_encode(t, pieces, notes, err) < 0 ||
+	    (t->options->by_chapter && track_make_chapters(t, pieces, notes, err) < 0) ||
 	    write_texts(t, pieces, notes, err) < 0)
 		return -1;
 	return put_all(t, notes, err);
-}
-
-bool join_has_sound_format(const struct join_options *options)
-{
-	for (size_t i = 0; i < JOIN_FORMATS_MOST && options->formats[i]; i++)
-		if (!options->formats[i]->is_book)
-			return true;
-	return false;
 }
 
 double join_ms_per_s(const struct join_options *options)
