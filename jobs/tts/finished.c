@@ -434,48 +434,6 @@ static int count_changes(struct reuse *r, struct err *err)
 	return 0;
 }
 
-/* Whether burst gave this name to a track before it kept a record of them. */
-static bool is_usual_name(const char *name)
-{
-	return starts_with(name, JOIN_USUAL_NAME ".") || starts_with(name, "chapter");
-}
-
-/* ERR_CONFIG: one of these files is in the folder, and no join made it. */
-static int refuse_existing(const struct job *job, int folder, const struct made *made,
-			   const char *const *names, struct err *err)
-{
-	const bool ours = manifest_exists(folder);
-	struct stat st;
-
-	for (const char *const *name = names; *name; name++) {
-		CLEANUP(free_text) char *path = path_join(job->output, *name);
-		if (fstatat(folder, *name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-		    !made_has(made, *name) && !(ours && is_usual_name(*name)))
-			return err_set(err, ERR_CONFIG,
-				       "%s is there and was not made by this job; use --force to "
-				       "overwrite it, or another output folder",
-				       path);
-	}
-	return 0;
-}
-
-/* Refuses files with the names of the track that are something else's. */
-static int check_joined_names(const struct job *job, struct err *err)
-{
-	CLEANUP(fd_close) int folder = path_open_dir(job->output);
-
-	if (folder < 0 || !job->joined_names[0])
-		return 0;
-	char **partial = join_partial_names(job->joined_as);
-	struct made *made = made_read(folder);
-	int result = refuse_existing(job, folder, made, job->joined_names, err);
-	if (result == 0)
-		result = refuse_existing(job, folder, made, (const char *const *)partial, err);
-	made_free(made);
-	texts_free(partial);
-	return result;
-}
-
 int tts_find_cached(struct job *job, struct segment_result *results, bool force, struct err *err)
 {
 	CLEANUP(tts_reuse_free) struct reuse *r = NULL;
@@ -483,7 +441,7 @@ int tts_find_cached(struct job *job, struct segment_result *results, bool force,
 	size_t more = 0;
 
 	tts_reuse_free(TAKE(job->reuse));
-	if (!force && check_joined_names(job, err) < 0)
+	if (!force && join_check_folder(job, err) < 0)
 		return -1;
 	if (reuse_open(&r, job, force, err) < 0)
 		return -1;

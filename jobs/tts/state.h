@@ -200,6 +200,8 @@ int join_check(const struct section *conf, struct mistakes *m, struct err *err);
 /* Reads the group and makes the names of the track's files. ERR_CONFIG: a segment has one of them.
  */
 int join_read(struct job *job, const struct section *conf, struct err *err);
+/* ERR_CONFIG: a file of the output folder has a name of the track and is something else's. */
+int join_check_folder(const struct job *job, struct err *err);
 
 /* ---- book ----
  * What the finished track says of itself. */
