@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/gpus.h"
+#include "base/path.h"
 #include "cmd/show/output.h"
 #include "plan/cost.h"
 #include "runs/estimate.h"
@@ -199,7 +200,7 @@ static int read_ledger(const struct cmd_context *ctx, struct pool *p, struct err
 	if (usage_demand(&p->past, ctx->store, config, job, p->segments, clock_wall_ms(), err) < 0)
 		return -1;
 	if (!p->past.enough)
-		return report_too_few(p, job ? job : config, err);
+		return report_too_few(p, job ? job : path_base(config), err);
 	const struct forecast_demand *f = &p->past.of;
 	p->service_s = f->service_s.mean;
 	p->per_s = f->load.mean / p->service_s;

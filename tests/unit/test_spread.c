@@ -199,9 +199,28 @@ static void the_sum_has_its_own_quantile(void **state)
 	}
 }
 
+static void starts_ahead_of_a_time(void **state)
+{
+	(void)state;
+	/* boots take 40 s, one in ten 90 s; so one in ten takes less than 40 x 40 / 90 */
+	const struct cold cold = {.phase = {[COLD_BOOT] = {40, 90, 20}}};
+	const double p90_s = cold_p90_s(&cold), p10_s = 40 * 40 / p90_s;
+	struct cold_ahead by_itself = cold_ahead(&cold, -1), given = cold_ahead(&cold, 300),
+			  late = cold_ahead(&cold, 5);
+
+	assert_near(by_itself.ahead_s, 120, 1e-9);
+	assert_near(by_itself.waits_s, 40, 1e-9);
+	assert_near(by_itself.early_s, 120 - p10_s, 1e-9);
+	assert_near(given.ahead_s, 300, 1e-9);
+	assert_near(given.early_s, 300 - p10_s, 1e-9);
+	assert_near(late.early_s, 0, 1e-9);
+	assert_near(p90_s, 90, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(starts_ahead_of_a_time),
 		cmocka_unit_test(one_part_keeps_its_quantiles),
 		cmocka_unit_test(a_product_keeps_its_quantiles),
 		cmocka_unit_test(a_price_that_moves_widens_the_cost),
