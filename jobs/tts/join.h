@@ -230,8 +230,9 @@ struct cue {
 	size_t pause_count;
 };
 
-/* The spoken length of a valid text, in letters: what the time of its speech grows with. */
-double times_letters(const char *text);
+/* The spoken length of a valid text, in letters: what the time of its speech grows with. language:
+ * as in split_end_at(). */
+double times_letters(const char *text, const char *language);
 
 /* When each place of a cue's text is heard: by its marked words, else by the pauses that belong to
  * the ends of its sentences and clauses. Between them its letters decide. */

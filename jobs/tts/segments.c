@@ -332,10 +332,11 @@ static int check_piece_ids(const struct script *script, const struct script_item
 /* The fit of an item that is cut so. The join's pauses are not known yet, and short. */
 static struct fit fit_of(const struct job *job, size_t index, const struct cut_list *list)
 {
+	const char *language = language_of(&job->script.items[index], job);
 	double letters = 0, pauses_s = 0;
 
 	for (size_t i = 0; i < list->count; i++) {
-		letters += times_letters(list->cuts[i].spoken);
+		letters += times_letters(list->cuts[i].spoken, language);
 		pauses_s += i ? list->cuts[i].before_s : 0;
 	}
 	return fit_item(job, index, letters, pauses_s);

@@ -26,32 +26,83 @@ static double length_of(uint32_t c)
 {
 	if (!split_is_spoken(c))
 		return 0;
-	return c < 0x80 && isdigit((int)c) ? 4 : c >= 0x2e80 && c <= 0xd7a3 ? 3 : 1;
+	return c >= 0x2e80 && c <= 0xd7a3 ? 3 : 1;
 }
 
-double times_letters(const char *text)
-{
-	double sum = 0;
+/* Letters of the words for numbers: one digit, two, "hundred" and "thousand". pairs: 1921 is read
+ * as "nineteen twenty-one", with that many letters between them; negative: it is not. */
+static const struct number_words {
+	const char *language;
+	double unit, two, hundred, thousand, pairs;
+} all_number_words[] = {
+	{"en", 4, 8, 10, 8, 0},  {"de", 4, 11, 7, 7, 7},  {"fr", 4, 9, 4, 5, -1},
+	{"es", 4, 11, 7, 3, -1}, {"it", 4, 9, 5, 5, -1},  {"pt", 4, 11, 8, 3, -1},
+	{"nl", 4, 11, 7, 7, 7},  {"pl", 5, 14, 6, 6, -1}, {"", 4, 9, 6, 6, -1},
+};
 
-	while (*text)
-		sum += length_of(utf8_next(&text));
+static const struct number_words *number_words_of(const char *language)
+{
+	size_t i = 0;
+
+	while (all_number_words[i].language[0] &&
+	       (!language || strncmp(language, all_number_words[i].language, 2)))
+		i++;
+	return &all_number_words[i];
+}
+
+/* The letters of the words of a number below a million. */
+static double number_length(const struct number_words *w, unsigned n)
+{
+	if (n < 10)
+		return n ? w->unit : 0;
+	if (n < 100)
+		return n % 10 || n == 10 ? w->two : 6;
+	if (n < 1000)
+		return (n < 200 ? 0 : w->unit) + w->hundred + number_length(w, n % 100);
+	if (w->pairs >= 0 && n >= 1100 && n < 2000)
+		return w->two + w->pairs + number_length(w, n % 100);
+	return (n < 2000 ? 0 : number_length(w, n / 1000)) + w->thousand +
+	       number_length(w, n % 1000);
+}
+
+/* The length of each of `count` digits. */
+static double length_of_digit(const struct number_words *w, const char *digits, size_t count)
+{
+	unsigned n = 0;
+
+	if (count > 6 || *digits == '0')
+		return w->unit;
+	for (size_t i = 0; i < count; i++)
+		n = n * 10 + (unsigned)(digits[i] - '0');
+	return number_length(w, n) / (double)count;
+}
+
+/* Adds up the letters before each byte of the text, and at its end. chars NULL: only the sum is
+ * wanted. Returns it. */
+static double measure_text(const char *text, const char *language, double *chars)
+{
+	const struct number_words *words = number_words_of(language);
+	double sum = 0, digit = 0;
+	size_t digits = 0;
+
+	for (const char *p = text; *p;) {
+		const char *from = p;
+		if (!digits) {
+			digits = strspn(p, "0123456789");
+			digit = digits ? length_of_digit(words, p, digits) : 0;
+		}
+		uint32_t c = utf8_next(&p);
+		for (; chars && from < p; from++)
+			chars[from - text] = sum;
+		sum += digits ? digit : length_of(c);
+		digits -= digits > 0;
+	}
 	return sum;
 }
 
-static void measure_text(struct timeline *t, const char *text)
+double times_letters(const char *text, const char *language)
 {
-	double sum = 0;
-
-	t->len = strlen(text);
-	t->chars = xcalloc(t->len + 1, sizeof(*t->chars));
-	for (const char *p = text; *p;) {
-		const char *from = p;
-		uint32_t c = utf8_next(&p);
-		for (; from < p; from++)
-			t->chars[from - text] = sum;
-		sum += length_of(c);
-	}
-	t->chars[t->len] = sum;
+	return measure_text(text, language, NULL);
 }
 
 static void add_anchor(struct timeline *t, size_t at, int64_t time)
@@ -64,13 +115,17 @@ static void add_anchor(struct timeline *t, size_t at, int64_t time)
  * Matches the ends of sentences and clauses with the pauses of the voice, by dynamic programming: a
  * stretch between two matches should take the time of its letters. */
 
-#define PAIRS_MOST   4000000 /* larger texts are spread by their letters alone */
-#define LOOK_BACK    10      /* ends or pauses that may lie between two matches */
-#define UNSURE       0.12    /* spread of the speed of speech */
-#define UNSURE_S     0.15
-#define COST_STOP    6.0 /* a sentence ends without a pause */
-#define COST_CLAUSE  1.0
-#define COST_PAUSE_S 8.0 /* for each second of a pause where nothing ends */
+#define PAIRS_MOST  4000000 /* larger texts are spread by their letters alone */
+#define LOOK_BACK   10      /* ends or pauses that may lie between two matches */
+#define UNSURE      0.15    /* spread of the speed of speech */
+#define UNSURE_S    0.25
+#define COST_STOP   6.0 /* a sentence ends without a pause */
+#define COST_CLAUSE 2.0
+#define COST_POINT                                                                                 \
+	0.5              /* the same behind an abbreviation or an ordinal, where some voices pause \
+			  */
+#define COST_PAUSE   1.0 /* nothing ends at a pause */
+#define COST_PAUSE_S 8.0 /* and for each second of it */
 
 /* A place of the text that may have a pause. */
 struct stop {
@@ -93,12 +148,15 @@ static void find_stops(struct match *m, const char *text)
 	for (const char *p = text; *p;) {
 		utf8_next(&p);
 		enum split_end end = *p ? split_end_at(text, p, m->cue->language) : SPLIT_WORD;
-		if (end == SPLIT_WORD)
+		bool point = end == SPLIT_WORD && p[-1] == '.' && *p == ' ';
+		if (end == SPLIT_WORD && !point)
 			continue;
 		size_t at = (size_t)(p - text);
 		GROW(m->stops, m->count, m->cap);
 		m->stops[m->count++] = (struct stop){at, at + (*p == ' '),
-						     end == SPLIT_STOP ? COST_STOP : COST_CLAUSE};
+						     end == SPLIT_STOP ? COST_STOP
+						     : point           ? COST_POINT
+								       : COST_CLAUSE};
 	}
 }
 
@@ -126,7 +184,7 @@ static double cost_between(const struct match *m, size_t i, size_t k, size_t to_
 	for (size_t p = k + 1; p < to_k; p++) {
 		double pause = (double)(m->cue->pauses[p - 1].end - m->cue->pauses[p - 1].begin);
 		silent += pause;
-		cost += COST_PAUSE_S * pause / rate;
+		cost += COST_PAUSE + COST_PAUSE_S * pause / rate;
 	}
 	for (size_t s = i + 1; s < to_i; s++)
 		cost += m->stops[s - 1].cost;
@@ -216,7 +274,9 @@ struct timeline *timeline_make(const struct cue *cue)
 	struct span sound = cue->sound.end > cue->sound.begin ? cue->sound
 							      : (struct span){cue->begin, cue->end};
 
-	measure_text(t, cue->text);
+	t->len = strlen(cue->text);
+	t->chars = xcalloc(t->len + 1, sizeof(*t->chars));
+	t->chars[t->len] = measure_text(cue->text, cue->language, t->chars);
 	if (!cue->word_count) {
 		add_anchor(t, 0, sound.begin);
 		match_pauses(t, cue);

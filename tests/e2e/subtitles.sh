@@ -32,10 +32,11 @@ t_spanish() { texts_of es es; }
 t_italian() { texts_of it it; }
 t_chinese() { texts_of zh cmn; }
 t_japanese() { texts_of ja ja; }
+t_thai() { texts_of th th; }
 
-t_without_marked_words() { # as files of other workers are: the pauses decide; nine cues of ten are right
+t_without_marked_words() { # as files of other workers are: the pauses decide; 95 cues of 100 are right
 	local text cues late worst all=0 bad=0
-	for text in en-1 de-2 fr-2 es-2; do
+	for text in en-1 en-2 de-1 de-2 fr-1 fr-2 es-2 it-1; do
 		speak "$text" "${text%-*}" || return
 		# each file anew, without what stands behind its samples; the join of the next run reads them
 		python3 - out/*.wav <<-'P'
@@ -55,11 +56,11 @@ t_without_marked_words() { # as files of other workers are: the pauses decide; n
 		holds "${text%-*}"
 		read -r _ cues _ late _ worst _ _ _ <<<"$SAID"
 		[[ $SAID == *" inside 0 overlap 0" ]] || complain "$text: $SAID"
-		awk -v w="$worst" 'BEGIN { exit !(w <= 1) }' || complain "$text: $SAID"
+		awk -v w="$worst" 'BEGIN { exit !(w <= 0.4) }' || complain "$text: $SAID"
 		all=$((all + cues)) bad=$((bad + late))
 		rm -rf out
 	done
-	[ $((bad * 10)) -le "$all" ] || complain "$bad of $all cues are off"
+	[ $((bad * 20)) -le "$all" ] || complain "$bad of $all cues are off"
 }
 bare_manifest() { # the manifest says of each file what it is now
 	local file

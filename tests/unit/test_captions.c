@@ -111,7 +111,7 @@ static const struct {
 	 {{"Im Juli 1921 brannte sie zum ersten Mal ab, doch am 3. Mai des folgenden Jahres stand "
 	   "sie wieder da.",
 	   0, 8000, "de"}},
-	 "0-3956 Im Juli 1921 brannte sie zum ersten Mal ab,; 3956-8000 doch am 3. Mai des "
+	 "0-4452 Im Juli 1921 brannte sie zum ersten Mal ab,; 4452-8000 doch am 3. Mai des "
 	 "folgenden "
 	 "Jahres stand sie wieder da.; "},
 	{"one text in two halves, cut behind its comma",
