@@ -254,7 +254,7 @@ SERVES_ONE = {
     "jobs/agent/volume.c": "commands that fill, list and free a volume, without the loop",
     "jobs/command/size.c": "measures the input in the user's files; command.c has the job",
     "jobs/text/epub.c": "the reader of books; input.c chooses the reader of a file",
-    "jobs/text/front_matter.c": "what stands above a text; markdown.c reads the text",
+    "jobs/text/gutenberg.c": "what typists and their site put around a text; plain.c knows the layout of a text",
     "jobs/text/markdown.c": "the reader of Markdown; input.c chooses the reader of a file",
     "jobs/text/plain.c": "the reader of plain text; input.c chooses the reader of a file",
     "jobs/text/subtitles_in.c": "the reader of subtitles; input.c chooses the reader of a file",

@@ -188,9 +188,22 @@ static bool begins_chapter(const char *line, const char **behind)
 	return skip_word(behind, divisions, ARRAY_LEN(divisions));
 }
 
-bool heading_is(const char *line)
+/* Returns whether a line begins like a chapter; *behind: what follows. */
+static bool is_division(const char *line, const char **behind)
 {
 	CLEANUP(str_free) struct str folded = STR_INIT;
+
+	for (const char *p = line; *p;)
+		str_add_utf8(&folded, heading_fold(utf8_next(&p)));
+	/* folding keeps the number of bytes of each character */
+	if (folded.len != strlen(line) || !begins_chapter(str_text(&folded), behind))
+		return false;
+	*behind = line + (*behind - str_text(&folded));
+	return true;
+}
+
+bool heading_is(const char *line)
+{
 	size_t marks = strspn(line, "#");
 	const char *behind;
 
@@ -200,9 +213,13 @@ bool heading_is(const char *line)
 		return false;
 	if (is_east_asian(line))
 		return split_end(line, strlen(line)) == SPLIT_WORD;
-	for (const char *p = line; *p;)
-		str_add_utf8(&folded, heading_fold(utf8_next(&p)));
-	/* folding keeps the number of bytes of each character */
-	return folded.len == strlen(line) && begins_chapter(str_text(&folded), &behind) &&
-	       is_title(line + (behind - str_text(&folded)));
+	return is_division(line, &behind) && is_title(behind);
+}
+
+bool heading_is_bare(const char *text, size_t len)
+{
+	CLEANUP(free_text) char *line = xstrndup(text, len);
+	const char *behind;
+
+	return is_division(line, &behind) && !behind[strspn(behind, " .:")];
 }

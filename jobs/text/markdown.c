@@ -568,39 +568,6 @@ static int on_leave_span(MD_SPANTYPE type, void *detail, void *ctx)
 
 /* ---- before md4c ---- */
 
-/* Reads the lines of front matter. Returns its end. */
-static const char *take_front_matter(struct script_book *book, const char *at, const char *end)
-{
-	const char *line;
-	size_t len;
-
-	while (next_line(&at, end, &line, &len))
-		book_read_line(book, line, len);
-	return end;
-}
-
-/* Reads front matter (YAML or TOML) between two lines of "---" or "+++" at the very top. Returns
- * the start of the text. */
-static const char *read_front_matter(struct script_book *book, const char *bytes, const char *end)
-{
-	const char *at = bytes, *line;
-	char fence[4] = "";
-	size_t len;
-
-	if (!next_line(&at, end, &line, &len) || len != 3 ||
-	    (memcmp(line, "---", 3) != 0 && memcmp(line, "+++", 3) != 0))
-		return bytes;
-	memcpy(fence, line, 3);
-	for (bool first = true; next_line(&at, end, &line, &len); first = false) {
-		if (first && !len)
-			return bytes; /* a rule; the text continues below it */
-		if (len == 3 &&
-		    (!memcmp(line, fence, 3) || (fence[0] == '-' && !memcmp(line, "...", 3))))
-			return take_front_matter(book, bytes, at);
-	}
-	return bytes;
-}
-
 /* Reports each line that is not UTF-8. Returns whether there is none. */
 static bool check_utf8(struct script *s, const char *source, const char *at, const char *end)
 {
@@ -655,7 +622,7 @@ void input_read_markdown(struct script *s, const char *source, const char *bytes
 	char *copy = xstrndup(bytes, len); /* up to the first NUL byte */
 	CLEANUP(str_free) struct str text = STR_INIT, spoken = STR_INIT;
 	struct reader r = {.script = s, .source = source, .chapter = -1, .line = 1};
-	const char *end = copy + strlen(copy), *at = read_front_matter(&s->book, copy, end);
+	const char *end = copy + strlen(copy), *at = front_matter_read(&s->book, copy, end);
 
 	if (end != copy + len)
 		script_complain(s, source, 0, "there are NUL bytes in it: is it text?");

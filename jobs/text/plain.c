@@ -14,6 +14,7 @@ struct line {
 	const char *text; /* without blanks at its ends */
 	size_t len, number, indent;
 	bool valid; /* UTF-8, not empty */
+	bool bare;  /* a heading with no title of its own */
 	enum kind kind;
 	size_t chars;
 	enum split_end end;
@@ -173,6 +174,7 @@ static void add_line(struct lines *to, const char *line, size_t len, size_t numb
 		l.len--;
 	l.valid = l.len && utf8_valid(l.text, l.len);
 	l.kind = kind_of(&l);
+	l.bare = l.kind == LINE_HEADING && heading_is_bare(l.text, l.len);
 	l.chars = split_chars(l.text, l.len);
 	if (l.valid)
 		l.end = split_end(l.text, l.len);
@@ -210,11 +212,186 @@ static bool is_underlined(const struct lines *of, size_t i)
 	       (i == 0 || kind_at(of, i - 1) != LINE_TEXT);
 }
 
-/* Returns whether this line is the title below "Chapter 1". */
-static bool is_title_below(const struct lines *of, size_t i)
+/* The lines between a heading at line i and the title below it, plus one; 0: it has no title there.
+ * Right below "Chapter 1" any short line is one; apart from it only a line that begins with a
+ * capital. */
+static size_t title_below(const struct lines *of, size_t i)
 {
-	return kind_at(of, i) == LINE_TEXT && kind_at(of, i + 1) == LINE_BLANK &&
-	       of->list[i].chars <= 60 && of->list[i].end == SPLIT_WORD;
+	size_t at = i + 1;
+
+	if (kind_at(of, at) == LINE_BLANK && of->list[i].bare && at + 1 < of->count)
+		at++;
+	const struct line *l = &of->list[at < of->count ? at : i];
+	if (kind_at(of, at) != LINE_TEXT || kind_at(of, at + 1) != LINE_BLANK || l->chars > 60 ||
+	    l->end != SPLIT_WORD || *l->text == '[' || (at > i + 1 && !begins_upper(l)))
+		return 0;
+	return at - i;
+}
+
+/* ---- chapters that have only a number ---- */
+
+static int roman_digit(char c)
+{
+	static const char digits[] = "IVXLC";
+	static const int values[] = {1, 5, 10, 50, 100};
+	const char *at = c ? strchr(digits, c) : NULL;
+
+	return at ? values[at - digits] : 0;
+}
+
+/* Reads "12", "IV", "IV." or "IV. A title". Returns the number; 0: there is none. *bare: no title
+ * follows. */
+static int leading_number(const struct line *l, bool *bare)
+{
+	const char *p = l->text, *end = p + l->len;
+	int number = 0, last = 0;
+
+	for (; p < end && isdigit((unsigned char)*p) && number < 1000; p++)
+		number = number * 10 + (*p - '0');
+	bool roman = p == l->text;
+	for (; roman && p < end && roman_digit(*p); p++) {
+		int digit = roman_digit(*p);
+		number += digit - (last < digit ? 2 * last : 0);
+		last = digit;
+	}
+	bool stop = p < end && (*p == '.' || *p == ':');
+	p += stop;
+	*bare = p == end;
+	if (*bare)
+		return number;
+	struct line title = *l;
+	title.text = p + 1;
+	title.len = (size_t)(end - p) - (p < end);
+	return stop && *p == ' ' && begins_upper(&title) && l->end == SPLIT_WORD && l->chars <= 60
+		       ? number
+		       : 0;
+}
+
+static bool stands_alone(const struct lines *of, size_t i)
+{
+	return kind_at(of, i) == LINE_TEXT && (i == 0 || kind_at(of, i - 1) == LINE_BLANK) &&
+	       kind_at(of, i + 1) == LINE_BLANK;
+}
+
+/* The number of line i, if it can begin a chapter; 0: it cannot. A number without a title may also
+ * stand right above the text. */
+static int chapter_number(const struct lines *of, size_t i)
+{
+	bool bare, above = kind_at(of, i + 1) == LINE_TEXT;
+
+	if (kind_at(of, i) != LINE_TEXT || (i && kind_at(of, i - 1) == LINE_TEXT) ||
+	    (!above && !stands_alone(of, i)))
+		return 0;
+	int number = leading_number(&of->list[i], &bare);
+	return above && !bare ? 0 : number;
+}
+
+/* Makes headings of the lines of a sequence of numbers. */
+static void make_headings(struct lines *of, const size_t *found, size_t count)
+{
+	for (size_t k = 0; count > 1 && k < count; k++) {
+		struct line *l = &of->list[found[k]];
+		l->kind = LINE_HEADING;
+		(void)leading_number(l, &l->bare);
+	}
+}
+
+/* Numbers that stand alone and count from 1 begin chapters if prose lies between them; in a further
+ * part they may begin anew. A page number stands in the middle of a sentence. */
+static void find_numbered_headings(struct lines *of)
+{
+	size_t *found = xcalloc(of->count + 1, sizeof(*found));
+	size_t count = 0;
+	bool prose = false, open = false;
+
+	for (size_t i = 0; i < of->count; i++) {
+		const struct line *l = &of->list[i];
+		int number = chapter_number(of, i);
+		if (number == 1 && !(count && open)) {
+			make_headings(of, found, prose ? count : 0);
+			found[0] = i;
+			count = 1;
+			prose = false;
+		} else if (count && number == (int)count + 1 && prose && !open) {
+			found[count++] = i;
+			prose = false;
+		} else if (l->kind == LINE_TEXT) {
+			prose |= has_stop(l);
+			open = !stands_alone(of, i) && l->end != SPLIT_STOP;
+		}
+	}
+	make_headings(of, found, count);
+	free(found);
+}
+
+/* ---- tables of contents ---- */
+
+static bool is_contents_title(const struct line *l)
+{
+	static const char *const titles[] = {"contents",
+					     "table of contents",
+					     "inhalt",
+					     "inhaltsverzeichnis",
+					     "table des matières",
+					     "sommaire",
+					     "índice",
+					     "indice",
+					     "índice de contenidos",
+					     "inhoud",
+					     "spis treści"};
+	CLEANUP(str_free) struct str folded = STR_INIT;
+
+	for (const char *p = l->text, *end = p + l->len; l->valid && p < end;)
+		str_add_utf8(&folded, heading_fold(utf8_next(&p)));
+	if (ends_with(str_text(&folded), ".") || ends_with(str_text(&folded), ":"))
+		folded.s[--folded.len] = '\0';
+	for (size_t i = 0; i < ARRAY_LEN(titles); i++)
+		if (!strcmp(str_text(&folded), titles[i]))
+			return true;
+	return false;
+}
+
+static bool is_same_line(const struct line *a, const struct line *b)
+{
+	return a->len == b->len && !strncasecmp(a->text, b->text, a->len);
+}
+
+/* The line behind the table of contents whose title is line i: behind two blank lines, or at a line
+ * that the table has already. i: there is none. */
+static size_t end_of_contents(const struct lines *of, size_t i)
+{
+	size_t first = i + 1, entries = 0, blanks = 0;
+
+	while (kind_at(of, first) == LINE_BLANK && first < of->count)
+		first++;
+	for (size_t k = first; k < of->count; k++) {
+		const struct line *l = &of->list[k];
+		if (l->kind == LINE_BLANK) {
+			if (++blanks == 2)
+				return entries > 1 ? k : i;
+			continue;
+		}
+		blanks = 0;
+		for (size_t j = first; j < k; j++)
+			if (of->list[j].kind != LINE_BLANK && is_same_line(&of->list[j], l))
+				return entries > 1 ? k : i;
+		if (l->chars > 90 || (l->end == SPLIT_STOP && l->chars > 40) || ++entries > 300)
+			return i;
+	}
+	return i;
+}
+
+static void drop_contents(struct script *s, struct lines *of)
+{
+	for (size_t i = 0; i < of->count; i++) {
+		if (kind_at(of, i) != LINE_TEXT || !stands_alone(of, i) ||
+		    !is_contents_title(&of->list[i]))
+			continue;
+		size_t end = end_of_contents(of, i);
+		for (size_t k = i; k < end; k++)
+			of->list[k].kind = LINE_BLANK;
+		s->silent.contents += end > i;
+	}
 }
 
 /* ---- from lines to items ---- */
@@ -234,6 +411,8 @@ static void add_item(struct writer *w, bool heading)
 	struct script_item item = {
 		.source = w->source, .line = w->began, .heading = heading, .border = w->border};
 
+	if (!plain_clean(w->script, &w->text))
+		str_reset(&w->text);
 	if (!w->text.len)
 		return;
 	if (heading) {
@@ -293,13 +472,13 @@ static size_t add_heading(struct writer *w, size_t i)
 	while (text.len > 1 && text.text[text.len - 1] == '#')
 		text.len--;
 	begin_item(w, &text, BORDER_PARAGRAPH);
-	bool title = !underlined && l->text[0] != '#' && is_title_below(&w->lines, i + 1);
+	size_t title = !underlined && l->text[0] != '#' ? title_below(&w->lines, i) : 0;
 	if (title) {
 		str_add(&w->text, split_end(l->text, l->len) == SPLIT_WORD ? ". " : " ");
-		str_addn(&w->text, l[1].text, l[1].len);
+		str_addn(&w->text, l[title].text, l[title].len);
 	}
 	add_item(w, true);
-	return 1 + (underlined || title);
+	return 1 + (underlined ? 1 : title);
 }
 
 /* Returns whether a line begins like a speaker's label, in a script that has speakers. */
@@ -345,12 +524,21 @@ void input_read_text(struct script *s, const char *source, const char *bytes, si
 		     enum input_mode mode)
 {
 	struct writer w = {.script = s, .source = source, .mode = mode};
-	const char *line, *end = bytes + len;
-	size_t n, number = 0;
+	struct plain_book book = plain_book(s, bytes, len);
+	CLEANUP(str_free) struct str speeches = STR_INIT;
+	const char *line;
+	size_t n, number = book.line;
 
-	for (const char *at = bytes; next_line(&at, end, &line, &n);)
+	if (dialogue_rewrite(s, book.begin, (size_t)(book.end - book.begin), &speeches)) {
+		book.begin = str_text(&speeches);
+		book.end = book.begin + speeches.len;
+		w.mode = INPUT_LINES;
+	}
+	for (const char *at = book.begin; next_line(&at, book.end, &line, &n);)
 		add_line(&w.lines, line, n, ++number);
+	drop_contents(s, &w.lines);
 	drop_false_headings(&w.lines);
+	find_numbered_headings(&w.lines);
 	measure(&w.lines);
 	for (size_t i = 0; i < w.lines.count;) {
 		enum kind kind = w.lines.list[i].kind;

@@ -16,6 +16,7 @@
 #define ITEMS_MAX      1000000
 #define MIN_DIGITS     3
 #define FILES_LISTED   6
+#define BLANKS_FEW     4 /* at most one paragraph of so many follows an empty one */
 
 const char *script_add_source(struct script *s, const char *name)
 {
@@ -80,6 +81,7 @@ void script_free(struct script *s)
 	free(s->chapters);
 	free(s->sources);
 	json_decref(s->ids);
+	json_decref(s->notes);
 	json_decref(s->told);
 	json_decref(s->labels);
 	book_free(&s->book);
@@ -419,8 +421,10 @@ static void add_item(struct script *s, struct script_item *item, const char *raw
 	}
 	item->before_s = s->pause_s;
 	item->border = border_before(s, item);
+	item->after_blank = s->blank && item->border == BORDER_PARAGRAPH;
 	s->pause_s = 0;
 	s->border = BORDER_NONE;
+	s->blank = false;
 	GROW(s->items, s->count, s->cap);
 	s->items[s->count++] = *item;
 	*item = (struct script_item){0};
@@ -491,6 +495,21 @@ int script_add_chapter(struct script *s, const char *title)
 	GROW(s->chapters, s->chapter_count, s->chapter_cap);
 	s->chapters[s->chapter_count++] = xstrdup(title);
 	return (int)s->chapter_count - 1;
+}
+
+/* Empty paragraphs are scene breaks, unless the book has one between most of its paragraphs. */
+static void break_at_blanks(struct script *s)
+{
+	size_t blanks = 0;
+
+	for (size_t i = 0; i < s->count; i++)
+		blanks += s->items[i].after_blank;
+	for (size_t i = 0; blanks * BLANKS_FEW <= s->count && i < s->count; i++) {
+		if (!s->items[i].after_blank)
+			continue;
+		s->items[i].border = BORDER_SCENE;
+		s->scenes++;
+	}
 }
 
 /* What separates two merged texts: they would sound like one without a stop. */
@@ -623,6 +642,12 @@ void script_tell_silent(const struct script *s, struct str *to)
 	add_count(to, n->comments, "comment", "comments");
 	add_count(to, n->lost_chapters, "chapter of the contents that leads nowhere",
 		  "chapters of the contents that lead nowhere");
+	add_count(to, n->licences, "licence of Project Gutenberg", "licences of Project Gutenberg");
+	add_count(to, n->contents, "table of contents", "tables of contents");
+	add_count(to, n->stamps, "time of a message", "times of messages");
+	add_count(to, n->messages, "message without a text", "messages without a text");
+	add_count(to, n->directions, "stage direction", "stage directions");
+	add_count(to, n->sounds, "described sound", "described sounds");
 }
 
 /* The chapters that have texts. */
@@ -678,6 +703,7 @@ int script_end(struct script *s, const char *name, const struct split_limits *li
 	bool alone = !(s->job_setup && s->job_setup->mistakes);
 
 	if (!s->complaints) {
+		break_at_blanks(s);
 		merge_items(s, limits);
 		number_items(s);
 	}

@@ -89,6 +89,7 @@ struct script_item {
 	bool heading;
 	bool listed;           /* an item of a list or a row of a table: short ones may merge */
 	enum border border;    /* set by the readers without regard to headings and chapters */
+	bool after_blank;      /* an empty paragraph is before it: a scene break if few have one */
 	double before_s;       /* seconds of pauses that stand alone before it */
 	double begin_s, end_s; /* the time of its subtitle; both 0: it has none */
 };
@@ -100,7 +101,8 @@ struct script {
 	size_t chapter_count, chapter_cap;
 	char **sources;
 	size_t source_count, source_cap;
-	json_t *ids; /* id -> index */
+	json_t *ids;   /* id -> index */
+	json_t *notes; /* the names of elements of HTML that numbers of footnotes lead to */
 	/* job.columns: which columns of a table are for what; NULL: by their usual names */
 	const struct section *columns;
 	json_t *told;                    /* names of columns and speakers that were complained of */
@@ -121,15 +123,18 @@ struct script {
 	bool timed;                       /* its items have times: subtitles */
 	double pause_s;                   /* seconds of pause before the next item */
 	enum border border;               /* at least this lies before the next item */
+	bool blank;                       /* an empty paragraph lies before the next item */
 	size_t scenes;                    /* scene breaks */
 	struct script_plain {             /* how plain text was read */
 		size_t lines, paragraphs; /* those that begin right below another text, or apart */
 		size_t joined;            /* wrapped lines */
+		size_t notes;             /* numbers of footnotes that were dropped */
 	} plain;
 	struct script_silent { /* parts of the script that are not spoken */
 		size_t code_blocks, images, footnotes, wordless, formulas, navigation, page_numbers,
 			tags, entities, extra_pages, shortcodes, block_marks, imports, emoji,
-			comments, lost_chapters;
+			comments, lost_chapters, licences, contents, stamps, messages, directions,
+			sounds;
 	} silent;
 	struct script_book { /* what the input says of itself; NULL: nothing */
 		char *title, *author, *narrator, *language, *year, *publisher;
@@ -174,10 +179,15 @@ void input_read_epub(struct script *s, const char *source, const char *bytes, si
 /* For the readers: takes what a line of front matter ("title: x", or TOML's "title = x") says of
  * the book. Keeps what was said before. */
 void book_read_line(struct script_book *book, const char *line, size_t len);
+/* Reads the front matter at the very top of a text: YAML or TOML between lines of "---" or "+++",
+ * Pandoc's "% Title", or lines from "Title: x" to a blank one. Returns the start of the text. */
+const char *front_matter_read(struct script_book *book, const char *bytes, const char *end);
 
 /* Returns whether a normalised line of plain text begins a chapter: "# One", "CHAPTER ONE",
  * "2. Kapitel: ...". */
 bool heading_is(const char *line);
+/* Returns whether it is such a line without a title of its own: "Chapter 1". */
+bool heading_is_bare(const char *text, size_t len);
 /* The small letter of a capital one; any other character as it is. */
 uint32_t heading_fold(uint32_t c);
 
@@ -236,6 +246,27 @@ static inline void script_free_cleanup(struct script *s)
 {
 	script_free(s);
 }
+
+/* ---- plain text ----
+ * What sites and programs put around a plain text. Pure. */
+
+/* The lines of a file that are the text itself. */
+struct plain_book {
+	const char *begin, *end;
+	size_t line; /* lines of the file before it */
+};
+
+/* Finds the book between the licences of Project Gutenberg, or below front matter, and reads its
+ * names. */
+struct plain_book plain_book(struct script *s, const char *bytes, size_t len);
+/* Drops the marks of typists from a paragraph: "_emphasis_", the number of a footnote. Returns
+ * false if it is not spoken at all: a footnote, a picture. Counts what it drops. */
+bool plain_clean(struct script *s, struct str *text);
+
+/* Rewrites an exported chat, or a screenplay, so that each speech is a line "NAME: words", without
+ * times and directions, which are counted. Keeps the number of lines. Returns false, and leaves
+ * *to, if the text is neither. */
+bool dialogue_rewrite(struct script *s, const char *bytes, size_t len, struct str *to);
 
 /* ---- speakers ----
  * Who speaks a text: "Alice: Hello" and "[Alice] Hello", by the map of job.speakers. Pure. */

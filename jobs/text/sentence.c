@@ -97,7 +97,7 @@ static const struct rules all_rules[] = {
 	 " The A An He She It They We I You There Then This That These Those But And Or So If In On At When While After Before As For From With By To Of "
 	 "His Her Its Their My Our Your What Who Why How Where Now Here No Not Yes All Some Many Most Only Even Still Later Today Yesterday However ", false},
 	{"de",
-	 " dr prof hr fr frl st dipl ing bzw bspw vgl ca evtl ggf ggfs insb insbes inkl exkl sog zzgl abzgl max min z.b d.h u.a i.d.r m.e o.g s.o s.u v.a "
+	 " dr prof hr hrn fr frl st dipl ing bzw bspw vgl ca evtl ggf ggfs insb insbes inkl exkl sog zzgl abzgl max min z.b d.h u.a i.d.r m.e o.g s.o s.u v.a "
 	 "hl kgl ev kath geb gest verh gegr ehem gen allg urspr bes dgl ",
 	 " nr nrn abb abs art bd bde kap s ss tab tel ziff fn rn hs jg jh bl anm vers ",
 	 " usw etc ff f u.s.w u.v.m str pl jh jhd co mio mrd jan feb apr jun jul aug sep sept okt nov dez mo di mi fr sa so std min sek ",

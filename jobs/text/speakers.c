@@ -112,7 +112,14 @@ size_t speakers_label(const struct speakers *s, const char *text, size_t len,
 	const char *name;
 	size_t name_len, label = s && s->count ? label_length(text, len, &name, &name_len) : 0;
 	const struct speaker *found = label ? speakers_find(s, name, name_len) : NULL;
+	const char *aside =
+		label && !found && name[name_len - 1] == ')' ? memchr(name, '(', name_len) : NULL;
 
+	if (aside) { /* "Toby (off): ..." */
+		while (aside > name && aside[-1] == ' ')
+			aside--;
+		found = speakers_find(s, name, (size_t)(aside - name));
+	}
 	*who = found;
 	return found ? label : 0;
 }
