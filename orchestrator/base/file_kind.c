@@ -248,7 +248,9 @@ static const struct {
 	{".markdown", SPOKEN_MARKDOWN}, {".jsonl", SPOKEN_JSONL},   {".ndjson", SPOKEN_JSONL},
 	{".csv", SPOKEN_CSV},           {".tsv", SPOKEN_TSV},       {".html", SPOKEN_HTML},
 	{".htm", SPOKEN_HTML},          {".xhtml", SPOKEN_HTML},    {".epub", SPOKEN_EPUB},
-	{".srt", SPOKEN_SUBTITLES},     {".vtt", SPOKEN_SUBTITLES},
+	{".srt", SPOKEN_SUBTITLES},     {".vtt", SPOKEN_SUBTITLES}, {".sbv", SPOKEN_SUBTITLES},
+	{".lrc", SPOKEN_SUBTITLES},     {".ass", SPOKEN_SUBTITLES}, {".ssa", SPOKEN_SUBTITLES},
+	{".mdx", SPOKEN_MARKDOWN},      {".fountain", SPOKEN_TEXT},
 };
 
 enum spoken file_spoken_by_name(const char *name)
