@@ -15,19 +15,64 @@
 
 /* ---- a file, a folder ---- */
 
-static bool is_utf16(const struct str *text)
+/* Rewrites UTF-16 as UTF-8. Returns false if it is damaged. */
+static bool decode_utf16(struct str *text)
 {
-	return text->len >= 2 &&
-	       (!memcmp(text->s, "\xff\xfe", 2) || !memcmp(text->s, "\xfe\xff", 2));
+	CLEANUP(str_free) struct str to = STR_INIT;
+	const unsigned char *p = (const unsigned char *)text->s, *end = p + text->len;
+	size_t high = p[0] == 0xfe ? 0 : 1; /* the place of the high byte */
+
+	for (p += 2; end - p >= 2; p += 2) {
+		uint32_t c = (uint32_t)p[high] << 8 | p[1 - high];
+		if (c >= 0xd800 && c < 0xdc00 && end - p >= 4) {
+			uint32_t low = (uint32_t)p[2 + high] << 8 | p[3 - high];
+			if (low < 0xdc00 || low > 0xdfff)
+				return false;
+			c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
+			p += 2;
+		} else if (c >= 0xd800 && c < 0xe000) {
+			return false;
+		}
+		str_add_utf8(&to, c);
+	}
+	if (p != end)
+		return false;
+	str_reset(text);
+	str_addn(text, str_text(&to), to.len);
+	return true;
 }
 
-/* Removes UTF-8's byte-order mark. ERR_CONFIG: the text is UTF-16. */
-static int drop_byte_order_mark(const char *name, struct str *text, struct err *err)
+/* Makes UTF-8 without a byte-order mark of a text. ERR_CONFIG: UTF-16 that is damaged. */
+static int decode(const char *name, struct str *text, struct err *err)
 {
-	if (is_utf16(text))
-		return err_set(err, ERR_CONFIG, "%s: is UTF-16; save it as UTF-8", name);
+	bool utf16 = text->len >= 2 &&
+		     (!memcmp(text->s, "\xff\xfe", 2) || !memcmp(text->s, "\xfe\xff", 2));
+
+	if (utf16 && !decode_utf16(text))
+		return err_set(err, ERR_CONFIG, "%s: is damaged UTF-16; save it as UTF-8", name);
 	if (text->len >= 3 && !memcmp(text->s, "\xef\xbb\xbf", 3))
 		str_drop(text, 3);
+	return 0;
+}
+
+/* Refuses a text that is not UTF-8, with the command that most likely helps. */
+static int check_encoding(const char *name, const struct str *text, struct err *err)
+{
+	const char *at = str_text(text), *end = at + text->len, *line;
+	size_t len, number = 0;
+
+	while (next_line(&at, end, &line, &len)) {
+		CLEANUP(str_free) struct str quoted = STR_INIT;
+		number++;
+		if (utf8_valid(line, len) || memchr(line, '\0', len))
+			continue;
+		str_add_shell(&quoted, name);
+		return err_set(err, ERR_CONFIG,
+			       "%s:%zu: this is not UTF-8: save it as UTF-8, or, if it is "
+			       "Windows-1252, `iconv -f WINDOWS-1252 -t UTF-8 %.200s >utf8%s`",
+			       name, number, str_text(&quoted),
+			       strrchr(path_base(name), '.') ? strrchr(path_base(name), '.') : "");
+	}
 	return 0;
 }
 
@@ -41,8 +86,10 @@ static int read_file(struct script *s, const char *path, const char *name, enum 
 
 	if (job_read_member(s->job_setup, "input", path, INPUT_MAX_BYTES, &text, err) < 0)
 		return err_wrap(err, "input");
-	if (drop_byte_order_mark(name, &text, err) < 0 ||
+	if (decode(name, &text, err) < 0 ||
 	    file_spoken(name, str_text(&text), text.len, &format, err) < 0)
+		return -1;
+	if (format != SPOKEN_EPUB && format != SPOKEN_HTML && check_encoding(name, &text, err) < 0)
 		return -1;
 	const char *bytes = str_text(&text);
 	if (input_is_exported_table(bytes, text.len))
@@ -92,7 +139,7 @@ static int read_chapter_file(struct script *s, const char *dir, const char *dir_
 	const char *source = script_add_source(s, name);
 
 	if (job_read_member(s->job_setup, "input", path, INPUT_MAX_BYTES, &text, err) < 0 ||
-	    drop_byte_order_mark(name, &text, err) < 0)
+	    decode(name, &text, err) < 0 || check_encoding(name, &text, err) < 0)
 		return -1;
 	int chapter = script_add_chapter(s, title);
 	size_t first = s->count;

@@ -248,6 +248,17 @@ static bool name_columns(struct script *s, const char *source, size_t line,
 
 /* ---- an object: a line of JSON, or a row of a table ---- */
 
+/* The text without blanks at its ends, which tables have behind their separators. The caller frees
+ * it. */
+static char *without_blanks(const char *text)
+{
+	text += strspn(text, " \t");
+	size_t len = strlen(text);
+	while (len && strchr(" \t", text[len - 1]))
+		len--;
+	return xstrndup(text, len);
+}
+
 /* Copies a key's text to *out, if there is one. Returns false after a complaint. */
 static bool take_text_of_key(struct script *s, const struct script_item *item, const json_t *object,
 			     const char *key, char **out)
@@ -255,7 +266,7 @@ static bool take_text_of_key(struct script *s, const struct script_item *item, c
 	json_t *value = json_object_get(object, key);
 
 	if (json_is_string(value))
-		*out = xstrdup(json_string_value(value));
+		*out = without_blanks(json_string_value(value));
 	else if (json_is_integer(value) && !strcmp(key, "=id"))
 		*out = xasprintf("%" JSON_INTEGER_FORMAT, json_integer_value(value));
 	else if (value && !json_is_null(value)) {

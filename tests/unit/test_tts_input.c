@@ -400,8 +400,9 @@ static const struct {
 	{"blank lines only", "b.txt", "\n \n\t\n", "b.txt: there is nothing to speak in it"},
 	{"no word", "b.txt", "...\n!?\n***\n[pause 1s]\n",
 	 "b.txt: there is nothing to speak in it"},
-	{"invalid UTF-8", "b.txt", "One.\nTwo.\nca\xe9\n", "b.txt:3: the text is not valid UTF-8"},
-	{"UTF-16", "b.txt", "\xff\xfeO\1n\1", "b.txt: is UTF-16; save it as UTF-8"},
+	{"invalid UTF-8", "b.txt", "One.\nTwo.\nca\xe9\n",
+	 "b.txt:3: this is not UTF-8: save it as UTF-8, or, if it is Windows-1252, `iconv -f "
+	 "WINDOWS-1252 -t UTF-8 'b.txt' >utf8.txt`"},
 	{"a name that says nothing", "b.docx", "x",
 	 "b.docx is plain text: to be spoken it needs a name that ends in .txt"},
 
@@ -452,7 +453,8 @@ static const struct {
 	 "b.jsonl:1: \"options\" must be an object, as in {\"speed\": 160}"},
 	{"not an object", "b.jsonl", "[1]", "b.jsonl:1: not a JSON object"},
 	{"invalid UTF-8 in JSON", "b.jsonl", "{\"text\":\"ca\xe9\"}",
-	 "b.jsonl:1: the line is not valid UTF-8"},
+	 "b.jsonl:1: this is not UTF-8: save it as UTF-8, or, if it is Windows-1252, `iconv -f "
+	 "WINDOWS-1252 -t UTF-8 'b.jsonl' >utf8.jsonl`"},
 	{"several", "b.jsonl", "{\"text\":\"\"}\n{}\n{\"text\":\"ok\"}\n[]\n",
 	 "b.jsonl:1: the text is empty (and 2 more)"},
 
@@ -510,9 +512,11 @@ static const struct {
 	{"an open comment", "b.md", "Text.\n\n<!-- no\n\nmore\n",
 	 "b.md:3: this piece of HTML is never closed"},
 	{"a line of a paragraph that is not UTF-8", "b.md", "---\nx: y\n---\nText\nand ca\xe9\n",
-	 "b.md:5: the text is not valid UTF-8"},
+	 "b.md:5: this is not UTF-8: save it as UTF-8, or, if it is Windows-1252, `iconv -f "
+	 "WINDOWS-1252 -t UTF-8 'b.md' >utf8.md`"},
 	{"invalid UTF-8 in Markdown", "b.md", "Text.\n\nca\xe9\n",
-	 "b.md:3: the text is not valid UTF-8"},
+	 "b.md:3: this is not UTF-8: save it as UTF-8, or, if it is Windows-1252, `iconv -f "
+	 "WINDOWS-1252 -t UTF-8 'b.md' >utf8.md`"},
 	{"a picture only", "b.md", "![x](y)\n", "b.md: there is nothing to speak in it"},
 };
 
