@@ -16,6 +16,8 @@ enum {
 };
 
 struct mask {
+	bool mdx;      /* braces hold expressions */
+	bool indented; /* in the text of an admonition */
 	struct str *out;
 	const char *begin, *at, *end;
 	const char *mark_end; /* the "==" that closes highlighted text */
@@ -157,6 +159,32 @@ static bool mask_dollar(struct mask *m)
 	return end != NULL;
 }
 
+/* "\cite{x}" and other commands of LaTeX that print no words, with their arguments. Returns their
+ * end; NULL: there is none. */
+static const char *end_of_command(const struct mask *m)
+{
+	static const char *const commands[] = {
+		"cite",  "citep",  "citet",  "ref",     "eqref",     "autoref",  "pageref",
+		"label", "vspace", "hspace", "newpage", "pagebreak", "clearpage"};
+	const char *name = m->at + 1, *p = name, *end = line_end(m, name);
+
+	while (p < end && isalpha((unsigned char)*p))
+		p++;
+	for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
+		if (strlen(commands[i]) != (size_t)(p - name) ||
+		    memcmp(name, commands[i], strlen(commands[i])) != 0)
+			continue;
+		while (p < end && strchr("{[", *p)) {
+			const char *close = memchr(p, *p == '{' ? '}' : ']', (size_t)(end - p));
+			if (!close)
+				break;
+			p = close + 1;
+		}
+		return p;
+	}
+	return NULL;
+}
+
 /* "\(x\)", "\[x\]" and "\begin{x}". Markdown itself reads "\(" as a bracket, so what is between
  * must look like a formula. */
 static bool mask_backslash(struct mask *m)
@@ -178,6 +206,12 @@ static bool mask_backslash(struct mask *m)
 			end = brace ? brace + 1 : end;
 		}
 		drop_formula(m, end, open, close);
+		return true;
+	}
+	const char *command = end_of_command(m);
+	if (command) {
+		m->at = command;
+		m->silent->formulas++;
 		return true;
 	}
 	copy_to(m, m->at + MIN((size_t)(m->end - m->at), (size_t)2));
@@ -211,6 +245,39 @@ static const char *end_of_block(const struct mask *m, const char *behind)
 	return NULL;
 }
 
+/* The place behind the brace that closes the one at m->at, in this paragraph; NULL: none does. */
+static const char *end_of_braces(const struct mask *m)
+{
+	size_t open = 0;
+
+	for (const char *p = m->at; p < m->end && p - m->at < REGION_MOST; p++) {
+		open += *p == '{';
+		if (*p == '}' && --open == 0)
+			return p + 1;
+		if (has_prefix(m, p, "\n\n"))
+			return NULL;
+	}
+	return NULL;
+}
+
+/* Drops the attributes of kramdown and Pandoc, "{: .note}" and "{width=50%}" behind a link or a
+ * picture, and expressions of MDX. Returns false if the brace begins something else. */
+static bool mask_attributes(struct mask *m)
+{
+	const char *end = end_of_braces(m);
+	bool behind = m->at > m->begin && strchr(")]`", m->at[-1]);
+	bool attributes =
+		end &&
+		(has_prefix(m, m->at, "{:") ||
+		 (behind && (strchr(".#", m->at[1]) || memchr(m->at, '=', (size_t)(end - m->at)))));
+
+	if (!attributes && !(end && m->mdx))
+		return false;
+	m->silent->shortcodes += !attributes;
+	drop_to(m, end);
+	return true;
+}
+
 /* "{{< x >}}", "{{% x %}}", "{{ x }}", "{% x %}", and comments of MDX. */
 static bool mask_brace(struct mask *m)
 {
@@ -226,13 +293,42 @@ static bool mask_brace(struct mask *m)
 			return false;
 		const char *block = end_of_block(m, end);
 		drop_to(m, block ? block : end);
-		if (kinds[i].open[1] == '/')
+		if (kinds[i].open[1] == '/') {
 			m->silent->comments++;
-		else
+			m->mdx = true;
+		} else
 			m->silent->shortcodes++;
 		return true;
 	}
-	return false;
+	return mask_attributes(m);
+}
+
+/* Drops a note within the text, "^[note]", and citations, "[@doe99, p. 3]". open: where the bracket
+ * is. */
+static bool mask_note(struct mask *m, const char *open)
+{
+	const char *close = memchr(open, ']', (size_t)(line_end(m, open) - open));
+
+	bool text = close && (open[1] == '@' || memchr(open, ' ', (size_t)(close - open)));
+	if (!text || memchr(open + 1, '[', (size_t)(close - open - 1)) ||
+	    (close + 1 < m->end && close[1] == '('))
+		return false;
+	m->at = close + 1;
+	m->silent->footnotes++;
+	return true;
+}
+
+/* "^abc123" at the end of a line, a name of Obsidian for the block. */
+static bool mask_block_name(struct mask *m)
+{
+	const char *p = m->at + 1, *end = line_end(m, p);
+
+	while (p < end && (isalnum((unsigned char)*p) || *p == '-'))
+		p++;
+	if (p - m->at < 4 || p < end || !is_blank_at(m, m->at - 1))
+		return false;
+	m->at = end;
+	return true;
 }
 
 /* ":smile:" */
@@ -316,7 +412,11 @@ static bool mask_comment(struct mask *m)
 		return false;
 	bool own_line =
 		m->at[2] == '\n' || (m->at[2] == '\r' && m->at + 3 < m->end && m->at[3] == '\n');
-	if (!own_line && close > line_end(m, m->at))
+	/* several lines: its marks begin the first and end the last */
+	bool whole = (m->at == m->begin || m->at[-1] == '\n') &&
+		     (close + 2 == m->end || strchr("\r\n", close[2])) &&
+		     !memmem(m->at, (size_t)(close - m->at), "\n\n", 2);
+	if (!own_line && !whole && close > line_end(m, m->at))
 		return false;
 	drop_to(m, close + 2);
 	m->silent->comments++;
@@ -454,6 +554,46 @@ static bool mask_alert(struct mask *m, const char *p, const char *end)
 	return true;
 }
 
+/* "!!! note "Title"" of MkDocs, and "???" and "???+", which fold: their text is indented. */
+static bool mask_admonition(struct mask *m, const char *p, const char *end)
+{
+	const char *q = p + 3 + (p[3] == '+'), *title;
+
+	if (*q++ != ' ' || !isalpha((unsigned char)*q))
+		return false;
+	while (q < end && (isalnum((unsigned char)*q) || strchr("-_ ", *q)))
+		q++;
+	title = q;
+	const char *close =
+		q < end && *q == '"' ? memrchr(q + 1, '"', (size_t)(end - q - 1)) : NULL;
+	if (q < end && !close)
+		return false;
+	copy_to(m, p);
+	write_title(m, close ? title + 1 : end, close ? close : end);
+	m->silent->block_marks++;
+	m->indented = true;
+	return true;
+}
+
+/* Takes the indent off a line of an admonition. Returns whether the line belongs to it. */
+static bool follow_admonition(struct mask *m)
+{
+	if (!m->indented || *m->at == '\n' || *m->at == '\r')
+		return m->indented;
+	size_t indent = *m->at == '\t' ? 1 : strspn(m->at, " ");
+	m->indented = indent >= 4 || *m->at == '\t';
+	if (m->indented)
+		m->at += MIN(indent, (size_t)4);
+	return m->indented;
+}
+
+/* "* TOC" above "{:toc}": kramdown's table of contents. */
+static bool is_toc_item(const struct mask *m, const char *p, const char *end)
+{
+	return p > m->at && has_prefix(m, p, "TOC") &&
+	       line_is_blank(p + 3, (size_t)(end - p) - 3) && has_prefix(m, end, "\n{:toc");
+}
+
 /* ":::note Title" and ":::": the blocks of Docusaurus, VitePress, Pandoc. */
 static bool mask_colons(struct mask *m, const char *p, const char *end)
 {
@@ -492,6 +632,7 @@ static bool mask_import(struct mask *m, const char *end)
 	const char *blank = export ? memmem(m->at, (size_t)(m->end - m->at), "\n\n", 2) : end;
 	drop_to(m, blank ? blank : m->end);
 	m->silent->imports++;
+	m->mdx = true;
 	return true;
 }
 
@@ -518,6 +659,7 @@ static bool follow_fence(struct mask *m, const char *p, const char *end)
 /* Reads what may begin only at the start of a line. Returns whether it read the line. */
 static bool mask_line(struct mask *m)
 {
+	follow_admonition(m);
 	const char *end = line_end(m, m->at), *p = unspoken_skip_containers(m->at);
 
 	if (p > end)
@@ -530,6 +672,13 @@ static bool mask_line(struct mask *m)
 		return mask_alert(m, p, end);
 	if (has_prefix(m, p, ":::"))
 		return mask_colons(m, p, end);
+	if ((has_prefix(m, p, "!!!") || has_prefix(m, p, "???")) && mask_admonition(m, p, end))
+		return true;
+	if (is_toc_item(m, p, end)) {
+		m->silent->shortcodes++;
+		m->at = end;
+		return true;
+	}
 	if (!strncasecmp(p, "[TOC]", 5) && line_is_blank(p + 5, (size_t)(end - p) - 5)) {
 		copy_to(m, p);
 		m->silent->shortcodes++;
@@ -554,7 +703,13 @@ static void mask_next(struct mask *m)
 	case ']':
 	case 'h': done = copy_address(m); break;
 	case '!': done = has_prefix(m, m->at, "![[") && mask_wiki_link(m, true); break;
-	case '[': done = has_prefix(m, m->at, "[[") && mask_wiki_link(m, false); break;
+	case '[':
+		done = has_prefix(m, m->at, "[[") && mask_wiki_link(m, false);
+		done = done || (has_prefix(m, m->at, "[@") && mask_note(m, m->at));
+		break;
+	case '^':
+		done = has_prefix(m, m->at, "^[") ? mask_note(m, m->at + 1) : mask_block_name(m);
+		break;
 	case '=': done = has_prefix(m, m->at, "==") && mask_highlight(m); break;
 	case '%': done = has_prefix(m, m->at, "%%") && mask_comment(m); break;
 	default: break;

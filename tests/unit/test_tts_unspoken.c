@@ -51,6 +51,19 @@ static const struct {
 	 "Text within.", ""},
 	{"See [[Page]], [[Page#Part]], [[Page#^id]], [[1]](http://x.y) and ![[image.png]].\n",
 	 "See Page, Page Part, Page, [1] and .", "1 image"},
+	{"!!! note \"A *title*\"\n    Text within.\n\n    More of it.\n\n??? question\n    Is it "
+	 "open?\n\nText outside.\n",
+	 "A title|Text within.|More of it.|Is it open?|Text outside.", "2 block marks"},
+	{"Hello {{ x }} world.\n{: .note}\n\n* TOC\n{:toc}\n\n![a](b.png){width=50%} and "
+	 "[c](d){:target=\"_blank\"} of {braces}.\n",
+	 "Hello world.|and c of {braces}.", "1 image, 2 shortcodes"},
+	{"import A from 'a'\n\nThe snow fell {props.count} times. {/* no */}\n\n{\n  3 + "
+	 "4\n}\n\nEnd.\n",
+	 "The snow fell times.|End.", "2 shortcodes, 1 import, 1 comment"},
+	{"A block ^abc123\n\nx ^2\n\nSee it^[a note] here [@doe99, p. 3] or \\ref{fig:1}, not "
+	 "[@me](http://x.y).\n",
+	 "A block|x ^2|See it here or , not @me.", "2 footnotes, 1 formula"},
+	{"%% hidden\nover lines %%\n\nShown.\n", "Shown.", "1 comment"},
 	{"[TOC]\n\n[[_TOC_]]\n\nThe text.\n", "The text.", "2 shortcodes"},
 	{"Yes :+1: and 10:30:15, a:b:c, std::vector and :100: or 5 :tada:.\n",
 	 "Yes and 10:30:15, a:b:c, std::vector and :100: or 5 .", "2 emoji codes"},
