@@ -436,7 +436,8 @@ static void read_date(struct script_book *book, xmlNodePtr node)
 	CLEANUP(free_text) char *event = attribute_of(node, "event");
 	bool better = !book->year || !strcmp(event, "publication");
 
-	if (!date || strspn(date, "0123456789") < 4 || !better)
+	/* calibre writes the year 101 for none */
+	if (!date || strspn(date, "0123456789") < 4 || !strncmp(date, "0101", 4) || !better)
 		return;
 	free(book->year);
 	book->year = xstrndup(date, 4);

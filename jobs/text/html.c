@@ -181,6 +181,18 @@ static const char *attribute_of(const xmlChar **attributes, const char *name)
 	return NULL;
 }
 
+/* Returns whether a style has "display: none". */
+static bool is_hidden(const char *style)
+{
+	const char *p = style ? strcasestr(style, "display") : NULL;
+
+	if (!p)
+		return false;
+	p += strlen("display");
+	p += strspn(p, " \t:");
+	return !strncasecmp(p, "none", 4);
+}
+
 /* What the attributes make of an element. */
 static enum element element_of_type(enum element element, const xmlChar **attributes)
 {
@@ -188,7 +200,7 @@ static enum element element_of_type(enum element element, const xmlChar **attrib
 		   *role = attribute_of(attributes, "role"),
 		   *class = attribute_of(attributes, "class");
 
-	if (attribute_of(attributes, "hidden"))
+	if (attribute_of(attributes, "hidden") || is_hidden(attribute_of(attributes, "style")))
 		return ELEMENT_SILENT;
 	for (size_t i = 0; (type || role || class) && i < ARRAY_LEN(types); i++)
 		if (has_word(type, types[i].types) || has_word(role, types[i].types) ||
@@ -292,8 +304,11 @@ struct reader {
 	} silent;
 	struct str title;
 	bool in_title;
+	const char *mark; /* title of the chapter that has just begun; NULL: none */
+	bool is_note;     /* the current item is a footnote */
 	struct {
-		size_t at; /* where the text of the link began */
+		size_t at;   /* where the text of the link began */
+		char to[64]; /* the name of the element that it leads to; "": none, or too long */
 		bool open, inward,
 			raised; /* it leads into a document; it is or has a number on top */
 	} link;
@@ -330,6 +345,28 @@ static bool is_note_number(const char *text, bool raised)
 	return len && len <= 5 && !text[in_brackets] && (raised || in_brackets);
 }
 
+/* Returns whether the first text of a chapter is its title: all of it, or the part before a sign as
+ * in "Chapter 1: The sea". */
+static bool begins_title(const char *text, const char *title)
+{
+	const char *from = text;
+
+	while (*text) {
+		if (!*title)
+			return false;
+		if (heading_fold(utf8_next(&text)) != heading_fold(utf8_next(&title)))
+			return false;
+	}
+	return !*title || (text - from >= 3 && strchr(" .:-", *title) &&
+			   !isalnum((unsigned char)title[strspn(title, " ")]));
+}
+
+/* Returns whether a paragraph holds nothing but blanks that do not break. */
+static bool is_blank_paragraph(const struct str *text)
+{
+	return text->len && memmem(text->s, text->len, "\xc2\xa0", 2);
+}
+
 static void flush_item(struct reader *r)
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
@@ -351,10 +388,17 @@ static void flush_item(struct reader *r)
 		return;
 	}
 	split_normalise(&text, str_text(&r->text), r->text.len);
+	r->script->blank |= !text.len && is_blank_paragraph(&r->text);
 	if (r->number[0] && split_has_words(str_text(&text)))
 		str_addf(&lines, "%s. ", r->number);
 	str_addn(&lines, str_text(&r->text), r->text.len);
 	str_reset(&r->text);
+	bool note = r->is_note;
+	r->is_note = false;
+	if (note && text.len) {
+		r->script->silent.footnotes++;
+		return;
+	}
 	if (!split_has_words(str_text(&text))) {
 		if (text.len && pause_is_scene_break(str_text(&text)))
 			script_border(r->script, BORDER_SCENE);
@@ -362,6 +406,8 @@ static void flush_item(struct reader *r)
 	}
 	r->list_began = item.listed;
 	r->number[0] = '\0';
+	item.heading |= r->mark && begins_title(str_text(&text), r->mark);
+	r->mark = NULL;
 	if (r->heading && d->headings_begin_chapters)
 		*d->chapter = script_add_chapter(r->script, str_text(&text));
 	item.chapter = *d->chapter;
@@ -399,7 +445,9 @@ static void begin_chapter(struct reader *r, const char *id)
 	if (!title)
 		return;
 	flush_item(r);
-	*r->document->chapter = script_add_chapter(r->script, json_string_value(title));
+	int chapter = script_add_chapter(r->script, json_string_value(title));
+	*r->document->chapter = chapter;
+	r->mark = r->script->chapters[chapter];
 	json_object_del(r->marks, id);
 }
 
@@ -552,6 +600,10 @@ static void begin_spoken(struct reader *r, enum element element, const xmlChar *
 		r->link.open = true;
 		r->link.at = r->text.len;
 		r->link.inward = href && strchr(href, '#');
+		snprintf(r->link.to, sizeof(r->link.to), "%s",
+			 r->link.inward && strlen(strchr(href, '#')) < sizeof(r->link.to)
+				 ? strchr(href, '#') + 1
+				 : "");
 		r->link.raised = r->raised;
 		break;
 	case ELEMENT_RAISED:
@@ -574,6 +626,10 @@ static void end_link(struct reader *r)
 	if (is_note_number(str_text(&text), r->link.raised)) {
 		r->text.len = r->link.at;
 		r->text.s[r->text.len] = '\0';
+		if (!r->script->notes)
+			r->script->notes = json_object();
+		if (r->link.to[0] && utf8_valid(r->link.to, strlen(r->link.to)))
+			json_object_set_new_nocheck(r->script->notes, r->link.to, json_true());
 	}
 	r->link.open = false;
 }
@@ -606,6 +662,35 @@ static void end_spoken(struct reader *r, enum element element)
 	case ELEMENT_RAISED: r->raised -= r->raised > 0; break;
 	default: break;
 	}
+}
+
+/* Returns whether the number of a footnote has led to this element. */
+static bool is_note_target(const struct reader *r, const xmlChar **attributes)
+{
+	const char *id = attribute_of(attributes, "id");
+
+	return id && r->script->notes && json_object_get(r->script->notes, id);
+}
+
+/* What a page says of itself: <meta name="author" content="Ann">. */
+static void take_meta(struct reader *r, const xmlChar **attributes)
+{
+	const char *name = attribute_of(attributes, "name"),
+		   *content = attribute_of(attributes, "content");
+	CLEANUP(str_free) struct str line = STR_INIT;
+
+	if (!name || !content || !r->document->is_whole)
+		return;
+	str_addf(&line, "%s: %s", strncasecmp(name, "dcterms.", 8) ? name : name + 8, content);
+	book_read_line(&r->script->book, str_text(&line), line.len);
+}
+
+static void take_language(struct reader *r, const xmlChar **attributes)
+{
+	const char *language = attribute_of(attributes, "lang");
+
+	if (r->document->is_whole && language && !r->script->book.language)
+		r->script->book.language = xstrdup(language);
 }
 
 /* ---- libxml2's events ---- */
@@ -643,12 +728,22 @@ static void on_start(void *ctx, const xmlChar *name, const xmlChar **attributes)
 			(element == ELEMENT_NOTE || !strcmp((const char *)name, "li"));
 	} else if (element == ELEMENT_TITLE) {
 		r->in_title = true;
+	} else if (element == ELEMENT_META) {
+		take_meta(r, attributes);
+	} else if (is_note_target(r, attributes) && is_block(element)) {
+		separate(r);
+		begin_silence(r, ELEMENT_NOTE);
 	} else if (element >= ELEMENT_SILENT) {
 		if (is_block(element_of_name((const char *)name)))
 			separate(r);
 		begin_silence(r, element);
 	} else {
+		/* a name at the beginning of a paragraph marks all of it */
+		bool begins = !r->text.len && !r->piece;
 		begin_spoken(r, element, attributes);
+		r->is_note |= begins && is_note_target(r, attributes);
+		if (element == ELEMENT_BLOCK && !strcmp((const char *)name, "html"))
+			take_language(r, attributes);
 	}
 }
 

@@ -64,6 +64,13 @@ static const struct {
 	{"Latin-1 that says so",
 	 "<meta http-equiv=Content-Type content='text/html; charset=iso-8859-1'><p>caf\xe9",
 	 "café"},
+	{"what is hidden by its style", "<p style='color:red; display : none'>no</p><p>Yes.</p>",
+	 "Yes."},
+	{"a footnote that only its number names",
+	 "<p>He saw<sup><a id='r1' href='#n1'>1</a></sup> it<sup><a "
+	 "href='x.html#n2'>2</a></sup>.</p>"
+	 "<p id='n1'><a href='#r1'>1</a> No.</p><p><a id='n2'></a>2 No.</p><p id='n3'>Yes.</p>",
+	 "He saw it.|Yes. [2 footnotes]"},
 	{"a comparison is text", "<p>a < b and c <3", "a < b and c <3"},
 	{"nothing that is spoken", "<p><img src=x></p>",
 	 "f: there is nothing to speak in it [1 image]"},
@@ -184,6 +191,9 @@ static const struct {
 	{"EPUB 3", CONTAINER, PACKAGE("", SPINE), NAV, NULL, DOC_A, NULL, GOOD},
 	{"EPUB 2", CONTAINER, PACKAGE("", SPINE), NULL, NCX, DOC_A, NULL,
 	 "Text b.#NB|Text x.#NX|Title!#NX|Text a.#NX [1 list of links]"},
+	{"a title that is no heading of HTML", CONTAINER, PACKAGE("", SPINE), NAV, NULL,
+	 "<p>a</p><p>Text a.</p><p>a</p>", NULL,
+	 "Text b.#B|Text x.#X|a!#A|Text a.#A|a#A [1 list of links]"},
 	{"without a table of contents headings are chapters", CONTAINER, PACKAGE("", SPINE), NULL,
 	 NULL, DOC_A, NULL, "Text b.|Text x.|Title!#Title|Text a.#Title [1 list of links]"},
 	{"fonts may be obfuscated", CONTAINER, PACKAGE("", SPINE), NAV, NULL, DOC_A, FONTS, GOOD},
