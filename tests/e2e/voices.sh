@@ -319,6 +319,23 @@ t_piper_speaks_phonemes() { # of the lexicon: "www" is three long letters, and i
 	is "$(jq -r 'select(.id == "word") | .text + "|" + .spoken' out/manifest.jsonl)" "WWW and more.|[[ˈwɛb]] and more." "what is said"
 	is "$(jq -s 'map({(.id): .seconds}) | add | .word < .letters * 0.7' out/manifest.jsonl)" true "the phonemes are shorter than the letters"
 }
+t_piper_speaks_a_book() { # its marks give the times of words, and cues begin with their first word; chapters and names are in the m4b
+	piper_packages || return
+	printf '%s\n\n' --- 'title: The Ferry' --- '# The rope' 'The rope was old, and the ferryman never let them change it. It knew the way.' '***' \
+		'It broke in May.' '# The far bank' 'Nobody crosses there now, except in winter.' | sed '2,5{/^$/d}' >book.md
+	ENGINE=piper INPUT=book.md
+	JOB='env = ["PIP_NO_INDEX", "PIP_FIND_LINKS"]; join = { subtitles = true; words = true; formats = ["m4b"]; };'
+	config 'pods = 1;'
+	sed -i 's/ voice = "en";//' burst.cfg
+	LIMIT=400 burst run
+	is "$STATUS" 0 "exit status ($(tail -n 3 err.txt | tr '\n' '|'))"
+	kill "$SERVER_PID"
+	is "$(jq -r 'map(select(.estimated).word) | join(" ")' out/joined.words.json)" "" "words that are not marked"
+	is "$(jq length out/joined.words.json)" 32 "words"
+	command -v ffprobe >/dev/null || return
+	is "$(python3 "$ROOT/tests/e2e/books.py" out hsch 2>&1 | head -n 3)" "" "the book"
+	is "$(ffprobe -v error -show_entries format_tags=title -of csv=p=0 out/joined.m4b)" "The Ferry" "title"
+}
 t_piper_speaks_from_a_mirror() {
 	piper_packages || return
 	serve_voice
