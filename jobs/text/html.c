@@ -45,170 +45,6 @@ int xml_library_load(const struct xml_library **out, struct err *err)
 
 #define DEPTH_MOST 1000 /* of nested elements: libxml2 searches all that are open */
 
-/* ---- elements ---- */
-
-/* How an element is read. */
-enum element {
-	ELEMENT_BLOCK, /* and every unknown one: it separates texts */
-	ELEMENT_INLINE,
-	ELEMENT_BREAK,
-	ELEMENT_HEADING,
-	ELEMENT_LIST,
-	ELEMENT_ORDERED,
-	ELEMENT_ITEM,
-	ELEMENT_TABLE,
-	ELEMENT_ROW,
-	ELEMENT_CELL,
-	ELEMENT_RULE,
-	ELEMENT_LINK,
-	ELEMENT_RAISED, /* as the number of a footnote is */
-	ELEMENT_TITLE,
-	ELEMENT_META,
-	/* the content of the others is not spoken */
-	ELEMENT_SILENT,
-	ELEMENT_IMAGE,
-	ELEMENT_CODE,
-	ELEMENT_FORMULA,
-	ELEMENT_NAVIGATION,
-	/* by their type or class */
-	ELEMENT_NOTE,
-	ELEMENT_NOTES,
-	ELEMENT_NOTE_NUMBER,
-	ELEMENT_PAGE_NUMBER,
-};
-
-static const struct {
-	enum element element;
-	const char *names; /* with a blank around each */
-} elements[] = {
-	{ELEMENT_INLINE,
-	 " abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark output q "
-	 "ruby rb s samp small span strike strong sub time tt u var wbr "},
-	{ELEMENT_BLOCK, " address article aside blockquote body caption center col colgroup dd "
-			"details div dt fieldset "
-			"figcaption figure footer form header html legend main p section "
-			"summary tbody tfoot thead "},
-	{ELEMENT_LINK, " a "},
-	{ELEMENT_RAISED, " sup "},
-	{ELEMENT_BREAK, " br "},
-	{ELEMENT_HEADING, " h1 h2 h3 h4 h5 h6 "},
-	{ELEMENT_LIST, " ul dl menu "},
-	{ELEMENT_ORDERED, " ol "},
-	{ELEMENT_ITEM, " li "},
-	{ELEMENT_TABLE, " table "},
-	{ELEMENT_ROW, " tr "},
-	{ELEMENT_CELL, " td th "},
-	{ELEMENT_RULE, " hr "},
-	{ELEMENT_TITLE, " title "},
-	{ELEMENT_META, " meta "},
-	{ELEMENT_IMAGE, " img svg "},
-	{ELEMENT_CODE, " pre "},
-	{ELEMENT_FORMULA, " math "},
-	{ELEMENT_NAVIGATION, " nav "},
-	{ELEMENT_SILENT, " script style template textarea select button object audio video iframe "
-			 "canvas map rt rp noscript "},
-};
-
-static bool is_among(const char *words, const char *name)
-{
-	size_t len = strlen(name);
-
-	for (const char *at = words; len && (at = strcasestr(at, name)); at++)
-		if (at > words && at[-1] == ' ' && at[len] == ' ')
-			return true;
-	return false;
-}
-
-/* Returns false for an unknown name. */
-static bool find_element(const char *name, enum element *out)
-{
-	for (size_t i = 0; i < ARRAY_LEN(elements); i++)
-		if (is_among(elements[i].names, name)) {
-			*out = elements[i].element;
-			return true;
-		}
-	return false;
-}
-
-static enum element element_of_name(const char *name)
-{
-	enum element element = ELEMENT_BLOCK;
-
-	(void)find_element(name, &element);
-	return element;
-}
-
-/* ---- types ----
- * The structural types of EPUB (https://www.w3.org/TR/epub-ssv-11/), the same as roles of DPUB-ARIA
- * (https://www.w3.org/TR/dpub-aria-1.1/), and the classes that Project Gutenberg and pandoc use. */
-
-static const struct {
-	enum element element;
-	const char *types, *classes; /* with a blank around each */
-} types[] = {
-	{ELEMENT_NOTE, " footnote endnote rearnote doc-footnote doc-endnote ",
-	 " footnote endnote "},
-	{ELEMENT_NOTES, " footnotes endnotes rearnotes doc-endnotes ", " footnotes endnotes "},
-	{ELEMENT_NOTE_NUMBER, " noteref doc-noteref doc-backlink ",
-	 " noteref footnote-ref footnote-back fnanchor "},
-	{ELEMENT_PAGE_NUMBER, " pagebreak doc-pagebreak ", " pagenum pagebreak pageno "},
-	{ELEMENT_NAVIGATION, " toc landmarks page-list loi lot doc-toc doc-pagelist ", " "},
-};
-
-/* Returns whether one of the words of an attribute is among these. */
-static bool has_word(const char *attribute, const char *words)
-{
-	while (attribute && *attribute) {
-		char word[32];
-		size_t len = strcspn(attribute, " \t\r\n");
-		if (len && len < sizeof(word)) {
-			memcpy(word, attribute, len);
-			word[len] = '\0';
-			if (is_among(words, word))
-				return true;
-		}
-		attribute += len;
-		attribute += strspn(attribute, " \t\r\n");
-	}
-	return false;
-}
-
-static const char *attribute_of(const xmlChar **attributes, const char *name)
-{
-	for (; attributes && *attributes; attributes += 2)
-		if (!strcasecmp((const char *)attributes[0], name))
-			return attributes[1] ? (const char *)attributes[1] : "";
-	return NULL;
-}
-
-/* Returns whether a style has "display: none". */
-static bool is_hidden(const char *style)
-{
-	const char *p = style ? strcasestr(style, "display") : NULL;
-
-	if (!p)
-		return false;
-	p += strlen("display");
-	p += strspn(p, " \t:");
-	return !strncasecmp(p, "none", 4);
-}
-
-/* What the attributes make of an element. */
-static enum element element_of_type(enum element element, const xmlChar **attributes)
-{
-	const char *type = attribute_of(attributes, "epub:type"),
-		   *role = attribute_of(attributes, "role"),
-		   *class = attribute_of(attributes, "class");
-
-	if (attribute_of(attributes, "hidden") || is_hidden(attribute_of(attributes, "style")))
-		return ELEMENT_SILENT;
-	for (size_t i = 0; (type || role || class) && i < ARRAY_LEN(types); i++)
-		if (has_word(type, types[i].types) || has_word(role, types[i].types) ||
-		    has_word(class, types[i].classes))
-			return types[i].element;
-	return element;
-}
-
 /* ---- survey ----
  * What must be known of a document before it is read: which of its chapters have a place, and how
  * many items its reversed lists have. */
@@ -233,18 +69,18 @@ static void note_id(struct survey *s, const char *id)
 static void survey_start(void *ctx, const xmlChar *name, const xmlChar **attributes)
 {
 	struct survey *s = ctx;
-	enum element element = element_of_name((const char *)name);
+	enum element element = html_element_named((const char *)name);
 	size_t *level = s->levels && s->levels <= LEVELS_NUMBERED ? &s->open[s->levels - 1] : NULL;
 
-	note_id(s, attribute_of(attributes, "id"));
-	note_id(s, attribute_of(attributes, "xml:id"));
-	note_id(s, element == ELEMENT_LINK ? attribute_of(attributes, "name") : NULL);
+	note_id(s, html_attribute(attributes, "id"));
+	note_id(s, html_attribute(attributes, "xml:id"));
+	note_id(s, element == ELEMENT_LINK ? html_attribute(attributes, "name") : NULL);
 	if (element == ELEMENT_ITEM && level && *level)
 		s->reversed[*level - 1]++;
 	if (element != ELEMENT_LIST && element != ELEMENT_ORDERED)
 		return;
 	size_t own = 0;
-	if (element == ELEMENT_ORDERED && attribute_of(attributes, "reversed")) {
+	if (element == ELEMENT_ORDERED && html_attribute(attributes, "reversed")) {
 		GROW(s->reversed, s->count, s->cap);
 		s->reversed[s->count++] = 0;
 		own = s->count;
@@ -257,16 +93,9 @@ static void survey_start(void *ctx, const xmlChar *name, const xmlChar **attribu
 static void survey_end(void *ctx, const xmlChar *name)
 {
 	struct survey *s = ctx;
-	enum element element = element_of_name((const char *)name);
+	enum element element = html_element_named((const char *)name);
 
 	s->levels -= s->levels && (element == ELEMENT_LIST || element == ELEMENT_ORDERED);
-}
-
-bool html_knows(const char *name)
-{
-	enum element element;
-
-	return find_element(name, &element);
 }
 
 /* ---- reader ---- */
@@ -456,7 +285,7 @@ static void begin_chapter(struct reader *r, const char *id)
 /* Returns false unless the attribute is a whole number of at most nine digits. */
 static bool number_of(const xmlChar **attributes, const char *name, long *out)
 {
-	const char *text = attribute_of(attributes, name);
+	const char *text = html_attribute(attributes, name);
 	char *end;
 
 	if (!text || strlen(text) > 10)
@@ -467,8 +296,8 @@ static bool number_of(const xmlChar **attributes, const char *name, long *out)
 
 static void begin_ordered(struct reader *r, const xmlChar **attributes, struct list *list)
 {
-	const char *type = attribute_of(attributes, "type");
-	bool reversed = attribute_of(attributes, "reversed");
+	const char *type = html_attribute(attributes, "type");
+	bool reversed = html_attribute(attributes, "reversed");
 
 	*list = (struct list){true, type && !strcasecmp(type, "a"), 1, reversed ? -1 : 1};
 	if (reversed && r->reversed <= r->survey.count)
@@ -596,7 +425,7 @@ static void begin_spoken(struct reader *r, enum element element, const xmlChar *
 			script_border(r->script, BORDER_SCENE);
 		break;
 	case ELEMENT_LINK:
-		href = attribute_of(attributes, "href");
+		href = html_attribute(attributes, "href");
 		r->link.open = true;
 		r->link.at = r->text.len;
 		r->link.inward = href && strchr(href, '#');
@@ -667,7 +496,7 @@ static void end_spoken(struct reader *r, enum element element)
 /* Returns whether the number of a footnote has led to this element. */
 static bool is_note_target(const struct reader *r, const xmlChar **attributes)
 {
-	const char *id = attribute_of(attributes, "id");
+	const char *id = html_attribute(attributes, "id");
 
 	return id && r->script->notes && json_object_get(r->script->notes, id);
 }
@@ -675,8 +504,8 @@ static bool is_note_target(const struct reader *r, const xmlChar **attributes)
 /* What a page says of itself: <meta name="author" content="Ann">. */
 static void take_meta(struct reader *r, const xmlChar **attributes)
 {
-	const char *name = attribute_of(attributes, "name"),
-		   *content = attribute_of(attributes, "content");
+	const char *name = html_attribute(attributes, "name"),
+		   *content = html_attribute(attributes, "content");
 	CLEANUP(str_free) struct str line = STR_INIT;
 
 	if (!name || !content || !r->document->is_whole)
@@ -687,7 +516,7 @@ static void take_meta(struct reader *r, const xmlChar **attributes)
 
 static void take_language(struct reader *r, const xmlChar **attributes)
 {
-	const char *language = attribute_of(attributes, "lang");
+	const char *language = html_attribute(attributes, "lang");
 
 	if (r->document->is_whole && language && !r->script->book.language)
 		r->script->book.language = xstrdup(language);
@@ -704,7 +533,7 @@ static bool is_block(enum element element)
 static void on_start(void *ctx, const xmlChar *name, const xmlChar **attributes)
 {
 	struct reader *r = ctx;
-	enum element element = element_of_type(element_of_name((const char *)name), attributes);
+	enum element element = html_element_of(html_element_named((const char *)name), attributes);
 
 	if (++r->depth > DEPTH_MOST) {
 		script_complain(r->script, r->document->source,
@@ -714,14 +543,14 @@ static void on_start(void *ctx, const xmlChar *name, const xmlChar **attributes)
 		return;
 	}
 	if (r->marks) {
-		begin_chapter(r, attribute_of(attributes, "id"));
-		begin_chapter(r, attribute_of(attributes, "xml:id"));
+		begin_chapter(r, html_attribute(attributes, "id"));
+		begin_chapter(r, html_attribute(attributes, "xml:id"));
 		begin_chapter(r, !strcasecmp((const char *)name, "a")
-					 ? attribute_of(attributes, "name")
+					 ? html_attribute(attributes, "name")
 					 : NULL);
 	}
 	r->reversed +=
-		!strcasecmp((const char *)name, "ol") && attribute_of(attributes, "reversed");
+		!strcasecmp((const char *)name, "ol") && html_attribute(attributes, "reversed");
 	if (r->silent.depth) {
 		r->script->silent.footnotes +=
 			r->silent.notes &&
@@ -730,11 +559,12 @@ static void on_start(void *ctx, const xmlChar *name, const xmlChar **attributes)
 		r->in_title = true;
 	} else if (element == ELEMENT_META) {
 		take_meta(r, attributes);
-	} else if (is_note_target(r, attributes) && is_block(element)) {
+	} else if (is_note_target(r, attributes) &&
+		   (is_block(element) || element == ELEMENT_ITEM)) {
 		separate(r);
 		begin_silence(r, ELEMENT_NOTE);
 	} else if (element >= ELEMENT_SILENT) {
-		if (is_block(element_of_name((const char *)name)))
+		if (is_block(html_element_named((const char *)name)))
 			separate(r);
 		begin_silence(r, element);
 	} else {
@@ -754,7 +584,7 @@ static void on_end(void *ctx, const xmlChar *name)
 	if (r->silent.depth && r->silent.depth == r->depth)
 		end_silence(r);
 	else if (!r->silent.depth)
-		end_spoken(r, element_of_name((const char *)name));
+		end_spoken(r, html_element_named((const char *)name));
 	r->in_title = false;
 	r->depth -= r->depth > 0;
 }

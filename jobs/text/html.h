@@ -29,6 +29,45 @@ void html_read_document(struct script *s, const struct html_document *document);
 /* Appends the spoken text of a piece of HTML, which is valid UTF-8, with a newline behind each
  * block. Counts in the script what is left out. source: the script's own copy of its name. */
 void html_read_piece(struct script *s, const char *source, const char *html, struct str *to);
+/* ---- elements ---- */
+
+/* How an element is read. */
+enum element {
+	ELEMENT_BLOCK, /* and every unknown one: it separates texts */
+	ELEMENT_INLINE,
+	ELEMENT_BREAK,
+	ELEMENT_HEADING,
+	ELEMENT_LIST,
+	ELEMENT_ORDERED,
+	ELEMENT_ITEM,
+	ELEMENT_TABLE,
+	ELEMENT_ROW,
+	ELEMENT_CELL,
+	ELEMENT_RULE,
+	ELEMENT_LINK,
+	ELEMENT_RAISED, /* as the number of a footnote is */
+	ELEMENT_TITLE,
+	ELEMENT_META,
+	/* the content of the others is not spoken */
+	ELEMENT_SILENT,
+	ELEMENT_IMAGE,
+	ELEMENT_CODE,
+	ELEMENT_FORMULA,
+	ELEMENT_NAVIGATION,
+	/* by their type or class */
+	ELEMENT_NOTE,
+	ELEMENT_NOTES,
+	ELEMENT_NOTE_NUMBER,
+	ELEMENT_PAGE_NUMBER,
+};
+
+/* How an element of this name is read. */
+enum element html_element_named(const char *name);
+/* The same with what its attributes make of it. attributes: name and value in turn, as libxml2 has
+ * them; NULL: none. */
+enum element html_element_of(enum element element, const unsigned char **attributes);
+/* The value of an attribute; NULL: there is none. */
+const char *html_attribute(const unsigned char **attributes, const char *name);
 /* Returns whether this is the name of an element that is read in a way of its own. */
 bool html_knows(const char *name);
 
