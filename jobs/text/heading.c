@@ -56,20 +56,6 @@ static const char *const numbers[] = {
 	"третья",    "четвёртая", "четвертая", "пятая",     "шестая",   "седьмая",  "восьмая",
 	"девятая",   "десятая",   "первый",    "второй"};
 
-uint32_t heading_fold(uint32_t c)
-{
-	if ((c >= 'A' && c <= 'Z') || (c >= 0xc0 && c <= 0xde && c != 0xd7) ||
-	    (c >= 0x391 && c <= 0x3a9) || (c >= 0x410 && c <= 0x42f))
-		return c + 0x20;
-	if (c >= 0x400 && c <= 0x40f)
-		return c + 0x50;
-	if ((c >= 0x139 && c <= 0x148) || (c >= 0x179 && c <= 0x17e))
-		return c + (c & 1);
-	if (c >= 0x100 && c <= 0x177)
-		return c | 1;
-	return c;
-}
-
 /* ---- words ---- */
 
 /* Skips blanks, then returns the length of the word at *at: up to a blank or a sign. */

@@ -59,6 +59,20 @@ static bool is_small(uint32_t c)
 	       (c >= 0x430 && c <= 0x45f);
 }
 
+uint32_t heading_fold(uint32_t c)
+{
+	if ((c >= 'A' && c <= 'Z') || (c >= 0xc0 && c <= 0xde && c != 0xd7) ||
+	    (c >= 0x391 && c <= 0x3a9) || (c >= 0x410 && c <= 0x42f))
+		return c + 0x20;
+	if (c >= 0x400 && c <= 0x40f)
+		return c + 0x50;
+	if ((c >= 0x139 && c <= 0x148) || (c >= 0x179 && c <= 0x17e))
+		return c + (c & 1);
+	if (c >= 0x100 && c <= 0x177)
+		return c | 1;
+	return c;
+}
+
 /* Steps back over one character of valid UTF-8. */
 static const char *step_back(const char *text, const char *at)
 {
@@ -97,9 +111,9 @@ static const struct rules all_rules[] = {
 	 " The A An He She It They We I You There Then This That These Those But And Or So If In On At When While After Before As For From With By To Of "
 	 "His Her Its Their My Our Your What Who Why How Where Now Here No Not Yes All Some Many Most Only Even Still Later Today Yesterday However ", false},
 	{"de",
-	 " dr prof hr hrn fr frl st dipl ing bzw bspw vgl ca evtl ggf ggfs insb insbes inkl exkl sog zzgl abzgl max min z.b d.h u.a i.d.r m.e o.g s.o s.u v.a "
+	 " dr prof hr hrn fr frl st dipl ing bzw bspw vgl ca evtl ggf ggfs insb insbes inkl exkl sog zzgl abzgl max med phil jur rer nat z.b d.h u.a i.d.r m.e o.g s.o s.u v.a "
 	 "hl kgl ev kath geb gest verh gegr ehem gen allg urspr bes dgl ",
-	 " nr nrn abb abs art bd bde kap s ss tab tel ziff fn rn hs jg jh bl anm vers ",
+	 " nr nrn abb abs art bd bde kap whg s ss tab tel ziff fn rn hs jg jh bl anm vers ",
 	 " usw etc ff f u.s.w u.v.m str pl jh jhd co mio mrd jan feb apr jun jul aug sep sept okt nov dez mo di mi fr sa so std min sek ",
 	 " Der Die Das Den Dem Des Ein Eine Einer Einem Einen Er Sie Es Wir Ihr Ich Du Man Und Aber Oder Doch Denn Dann Da Dort Hier Jetzt Nun Nur Noch Auch In Im "
 	 "Am An Auf Aus Bei Beim Mit Nach Von Vom Vor Zu Zum Zur Für Über Unter Um Als Wenn Weil Dass Ob So Wie Was Wer Wo Warum Nicht Kein Keine Mein Meine Sein "
@@ -107,13 +121,13 @@ static const struct rules all_rules[] = {
 	 "Ja Nein Jeder Jede Jedes Manche Einige Beide Deshalb Dennoch ", true},
 	{"fr",
 	 " m mm mr mme mmes mlle mlles me mgr dr pr st ste cf env p.ex c.-à-d ",
-	 " no n° nos art chap fig p pp vol t tab éd num ",
+	 " no n° nos art ch chap fig p pp vol t tab éd num ",
 	 " etc av bd boul apr j.-c ltd cie janv févr avr juil sept oct nov déc tél ",
 	 " Le La Les Un Une Des Il Elle Ils Elles On Nous Vous Je Tu Ce Cette Ces Cet Mais Et Ou Or Donc Car Puis Alors Ensuite Dans En Au Aux À De Du Sur Sous "
 	 "Pour Par Avec Sans Quand Si Comme Son Sa Ses Leur Leurs Mon Ma Mes Notre Votre Qui Que Quoi Où Pourquoi Comment Ici Là Maintenant Plus Tout Tous Toute "
 	 "Toutes Après Avant Depuis Pendant Non Oui Aujourd Hier ", false},
 	{"es",
-	 " sr sra sres srta d dª dr dra prof profa gral gob lic ing arq fr sto sta ud uds vd vds excmo excma ilmo p.ej i.e aprox máx mín ",
+	 " sr sra sres srta d dª dr dra prof profa gral gob lic ing arq fr sto sta ud uds vd vds excmo excma ilmo p.ej i.e aprox máx mín ee ",
 	 " núm nº n art arts cap caps fig figs pág págs p pp vol vols t tel ",
 	 " etc av avda c a.c d.c ee.uu cía s.a hnos ene feb mar abr may jun jul ago sept oct nov dic ",
 	 " El La Los Las Un Una Unos Unas Él Ella Ellos Ellas Yo Tú Nosotros Ustedes Se Me Te Le Lo Les Nos Su Sus Mi Mis Este Esta Esto Estos Ese Esa Eso Aquel "
@@ -128,7 +142,7 @@ static const struct rules all_rules[] = {
 	 "Oggi Ieri Suo Sua Suoi Mio Mia Tutto Tutti Tutta Dopo Prima ", false},
 	{"pt",
 	 " sr sra srs sras srta dr dra drs prof profa eng exmo exma d sto sta gen cel cap ten aprox máx mín p.ex i.e ",
-	 " n nº núm art arts cap fig pág págs p pp vol t tel ",
+	 " n nº núm séc art arts cap fig pág págs p pp vol t tel ",
 	 " etc av r a.c d.c ltda cia s.a jan fev mar abr mai jun jul ago set out nov dez ",
 	 " O A Os As Um Uma Uns Umas Ele Ela Eles Elas Eu Tu Nós Você Vocês Se Seu Sua Seus Meu Minha Este Esta Isto Esse Essa Isso Aquele Aquela Mas E Ou Porque "
 	 "Pois Então Depois Antes Em No Na Nos Nas Ao À De Do Da Com Sem Por Para Sobre Desde Até Quando Como Que Quem Onde Não Sim Já Aqui Ali Agora Hoje Ontem "
@@ -184,6 +198,18 @@ static bool begins_word(const char *text, const char *at)
 	       (at > text && is_opening(char_at(step_back(text, at))));
 }
 
+/* Appends the small letter of a character of `len` bytes, which has as many. */
+static void fold_into(struct short_word *w, uint32_t c, size_t len)
+{
+	CLEANUP(str_free) struct str small = STR_INIT;
+
+	str_add_utf8(&small, heading_fold(c));
+	if (small.len != len)
+		return; /* no letter of an abbreviation */
+	memcpy(w->text + w->len, small.s, len);
+	w->len += len;
+}
+
 /* Reads the word whose stop is at *stop. */
 static struct short_word word_before(const char *text, const char *stop)
 {
@@ -196,14 +222,15 @@ static struct short_word word_before(const char *text, const char *stop)
 		return (struct short_word){0};
 	for (const char *p = from; p < stop; p++) {
 		unsigned char c = (unsigned char)*p;
-		bool after_c3 = p > from && (unsigned char)p[-1] == 0xc3;
 		w.digits &= isdigit(c) != 0;
 		w.roman &= c && strchr("IVXLCDM", c) != NULL;
 		w.inner_stop |= c == '.';
 		w.letters |= isalpha(c) || c >= 0x80;
-		/* the capitals of Latin-1 are U+00C0 to U+00DE */
-		w.text[w.len++] =
-			(char)(after_c3 && c >= 0x80 && c <= 0x9e ? c + 0x20 : tolower(c));
+	}
+	for (const char *p = from; p < stop;) {
+		const char *at = p;
+		uint32_t c = utf8_next(&p);
+		fold_into(&w, c, (size_t)(p - at));
 	}
 	w.single = w.letters && from == step_back(text, stop);
 	w.after_single = from - text >= 3 && from[-1] == ' ' && from[-2] == '.' &&
@@ -224,16 +251,31 @@ static const char *word_behind(const char *at, size_t *len)
 	return at;
 }
 
+/* Returns whether a Roman number is there, such as "III". A single I is a word. */
+static bool is_roman(const char *word, size_t len)
+{
+	return len && strspn(word, "IVXLC") >= len && !(len == 1 && *word == 'I');
+}
+
+/* Returns whether a street's name ends in its abbreviation, as "Hauptstr." does. */
+static bool is_street(const struct short_word *w)
+{
+	return w->len > 3 && !memcmp(w->text + w->len - 3, "str", 3);
+}
+
 /* Whether the full stop belongs to the word before it, by these rules. */
 static bool belongs_to_word(const struct rules *r, const struct short_word *w, const char *next,
 			    size_t len)
 {
-	bool number = isdigit((unsigned char)*next), starts = is_listed(r->begins, next, len);
+	bool number = isdigit((unsigned char)*next) || is_roman(next, len),
+	     initial = len == 1 && next[1] == '.', starts = is_listed(r->begins, next, len);
 
-	if (is_listed(r->never, w->text, w->len))
+	if (is_listed(r->never, w->text, w->len) || (w->single && initial))
 		return true;
 	if (w->digits)
 		return r->ordinals && w->len <= 3 && !starts && !number;
+	if (r->ordinals && is_street(w))
+		return number;
 	if (is_listed(r->numbers, w->text, w->len))
 		return number;
 	if (w->single || (w->inner_stop && w->len < 8) || is_listed(r->may, w->text, w->len))
