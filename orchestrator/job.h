@@ -13,7 +13,7 @@
 #include "base/section.h"
 #include "base/str.h"
 
-#define JOB_ABI 19u
+#define JOB_ABI 20u
 
 /* One piece of a job that gives one output (a command segment gives any number of files). Owned by
  * the job. */
@@ -134,8 +134,14 @@ struct segment_result {
 	const char *file;
 };
 
+/* How bad a file is that failed its check, against other tries of its segment. */
+#define CHECK_DOUBT_MOST 1000000
+
 struct check {
 	bool ok;
+	/* of a file that failed: 1 to CHECK_DOUBT_MOST; of all tries the least is kept, of equal
+	 * ones the last. 0: as CHECK_DOUBT_MOST */
+	int doubt;
 	char reason[320];
 	double seconds;
 	int sample_rate;

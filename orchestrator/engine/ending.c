@@ -90,29 +90,61 @@ static const struct outfile *first_file(const struct outputs *s)
 	return NULL;
 }
 
-void place_files(struct engine *e, uint32_t segment, bool suspect)
+/* The segment's present file and what is known of it. */
+static struct tried present_try(struct engine *e, uint32_t segment)
 {
 	const struct outputs *s = &e->outfiles.of[segment];
 	const struct outfile *f = first_file(s);
+	struct tried t = {.pod = s->pod,
+			  .check = s->check,
+			  .seconds = s->check.seconds > 0 ? s->check.seconds : s->seconds,
+			  .rate = s->check.sample_rate > 0 ? s->check.sample_rate : s->rate};
+
+	COPY_TEXT(t.batch, s->batch);
+	if (f) {
+		COPY_TEXT(t.sha256, f->sha256);
+		t.bytes = f->bytes;
+	}
+	if (f && !e->work.needs->command)
+		t.file = outfiles_take(e, segment, 0);
+	return t;
+}
+
+void place_files(struct engine *e, uint32_t segment, bool suspect)
+{
 	struct placing_segment *k = xcalloc(1, sizeof(*k));
 	struct segment_result *r = &k->result;
+	struct tried t = present_try(e, segment);
 
+	if (suspect && t.file)
+		outfiles_prefer_aside(e, segment, &t);
+	outfiles_forget_aside(e, segment);
 	k->e = e;
 	k->segment = segment;
 	k->suspect = suspect;
-	if (f && !e->work.needs->command)
-		k->list[k->count++] = outfiles_take(e, segment, 0);
-	note_origin(e, segment, s->pod, r);
+	if (t.file)
+		k->list[k->count++] = t.file;
+	note_origin(e, segment, t.pod, r);
+	COPY_TEXT(r->batch, t.batch);
 	r->suspect = suspect;
 	if (suspect)
-		COPY_TEXT(r->reason, s->check.reason);
-	if (f) {
-		COPY_TEXT(r->sha256, f->sha256);
-		r->bytes = f->bytes;
-	}
-	r->seconds = s->check.seconds > 0 ? s->check.seconds : s->seconds;
-	r->sample_rate = s->check.sample_rate > 0 ? s->check.sample_rate : s->rate;
+		COPY_TEXT(r->reason, t.check.reason);
+	COPY_TEXT(r->sha256, t.sha256);
+	r->bytes = t.bytes;
+	r->seconds = t.seconds;
+	r->sample_rate = t.rate;
 	pool_run(e->pool, work_place_segment, on_segment_placed, k);
+}
+
+void set_files_aside(struct engine *e, uint32_t segment)
+{
+	struct tried t = {0};
+
+	if (outfiles_is_best(e, segment))
+		t = present_try(e, segment);
+	if (t.file)
+		outfiles_keep_aside(e, segment, &t);
+	outfiles_discard(e, segment);
 }
 
 /* ---- outputs of a command ---- */

@@ -266,7 +266,7 @@ static void perform_action(struct engine *e, const struct action *a)
 	case ACT_TAKEOVER: orders_takeover(e, a->pod); break;
 	case ACT_FETCH: outfiles_fetch(e, a->pod, a->segment); break;
 	case ACT_PLACE: place_files(e, a->segment, a->flag); break;
-	case ACT_DISCARD: outfiles_discard(e, a->segment); break;
+	case ACT_DISCARD: set_files_aside(e, a->segment); break;
 	case ACT_SALVAGE: salvage_pod(e, a->pod); break;
 	case ACT_SYNC: orders_sync(e, a->pod, a->number); break;
 	case ACT_OFFER: keep_offer(e, a->pod, a->number); break;

@@ -133,8 +133,20 @@ struct outputs {
 	char unkept_why[160];    /* the first of them */
 	size_t failed;           /* fetches whose failure is no passing one */
 	struct check check;
+	struct tried *aside; /* the best try so far, while the next one is made; NULL: none */
 	/* as the pod reported */
 	char batch[24];
+	double seconds;
+	int rate;
+};
+
+/* A file of speech that was checked, and where it came from. */
+struct tried {
+	struct receive *file;
+	int pod;
+	struct check check;
+	char sha256[SHA256_HEX], batch[24];
+	int64_t bytes;
 	double seconds;
 	int rate;
 };
@@ -178,6 +190,15 @@ void outfiles_fetch_rest(struct engine *e, int pod);
 void outfiles_lose_rest(struct engine *e, int pod);
 /* Returns the fetched file under its .part name, which becomes the caller's. */
 struct receive *outfiles_take(struct engine *e, uint32_t segment, size_t file);
+/* Whether the segment's present file, which failed its check, is the best of its tries so far and
+ * may be better than the next one. */
+bool outfiles_is_best(const struct engine *e, uint32_t segment);
+/* Keeps it aside, in place of an earlier one. Takes over t->file. */
+void outfiles_keep_aside(struct engine *e, uint32_t segment, const struct tried *t);
+/* If the file aside is better than *t, drops t->file and gives the one aside. */
+void outfiles_prefer_aside(struct engine *e, uint32_t segment, struct tried *t);
+/* Drops the file aside. */
+void outfiles_forget_aside(struct engine *e, uint32_t segment);
 /* An output of a command that outfiles_take() gave, of this turn, has its final name; why->kind
  * set: it has not, and that is why. */
 void outfiles_placed(struct engine *e, uint32_t segment, size_t file, unsigned turn,
@@ -210,6 +231,9 @@ int64_t outfiles_bytes_left(const struct engine *e, int pod);
 /* After EV_FETCHED: takes the files from outfiles.c, records the segment, and renames them into
  * place. EV_LOCAL (ledger.h) or EV_FETCH_FAILED follows. suspect: they failed their check. */
 void place_files(struct engine *e, uint32_t segment, bool suspect);
+/* The segment's file failed its check, and another try follows: keeps the file aside if it is the
+ * best so far, and drops it otherwise. */
+void set_files_aside(struct engine *e, uint32_t segment);
 
 /* Places those outputs of a command that are fetched, whatever the command does. outfiles_placed()
  * follows for each. Does nothing while others of the segment are being placed. */

@@ -559,13 +559,12 @@ void journal_good_host(struct engine *e, int pod)
 void journal_safe(struct engine *e, uint32_t segment, bool suspect)
 {
 	const struct outputs *s = &e->outfiles.of[segment];
-	const struct core_pod *p = core_pod_at(e->core, s->pod);
 	const struct segment_result *result = &e->setup->results[segment];
 
 	GROW(e->journal->rows, e->journal->count, e->journal->row_cap);
 	GROW(e->journal->segments, e->journal->count, e->journal->segment_cap);
 	struct segment_row *row = &e->journal->rows[e->journal->count];
-	*row = reported_row(e->setup->run->id, &e->work.segments[segment], p->rental.attempt,
+	*row = reported_row(e->setup->run->id, &e->work.segments[segment], result->attempt,
 			    s->count ? s->files[0].name : NULL, result);
 	row->suspect = suspect;
 	e->journal->segments[e->journal->count++] = segment;

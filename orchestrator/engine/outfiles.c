@@ -252,6 +252,57 @@ void outfiles_discard(struct engine *e, uint32_t segment)
 		fetcher_cancel(e->pods[s->pod].conn.fetcher, is_of_segment, &segment);
 }
 
+/* ---- suspect files: the best of several tries ---- */
+
+static int doubt_of(const struct check *check)
+{
+	return check->doubt > 0 ? check->doubt : CHECK_DOUBT_MOST;
+}
+
+bool outfiles_is_best(const struct engine *e, uint32_t segment)
+{
+	const struct outputs *s = &e->outfiles.of[segment];
+	int doubt = doubt_of(&s->check);
+
+	/* of files that cannot be compared the last one is kept: none need be aside */
+	return doubt < CHECK_DOUBT_MOST && s->count == 1 && s->files[0].r &&
+	       (!s->aside || doubt <= doubt_of(&s->aside->check));
+}
+
+void outfiles_forget_aside(struct engine *e, uint32_t segment)
+{
+	struct tried *aside = TAKE(e->outfiles.of[segment].aside);
+
+	if (aside)
+		receive_drop(aside->file, false);
+	free(aside);
+}
+
+void outfiles_keep_aside(struct engine *e, uint32_t segment, const struct tried *t)
+{
+	struct outputs *s = &e->outfiles.of[segment];
+	struct err err;
+
+	outfiles_forget_aside(e, segment);
+	s->aside = xmalloc(sizeof(*s->aside));
+	*s->aside = *t;
+	if (receive_set_aside(t->file, &err) == 0)
+		return;
+	engine_log(e, LOG_INFO, "%s: %s", e->work.segments[segment].id, err.msg);
+	outfiles_forget_aside(e, segment);
+}
+
+void outfiles_prefer_aside(struct engine *e, uint32_t segment, struct tried *t)
+{
+	struct outputs *s = &e->outfiles.of[segment];
+
+	if (!s->aside || doubt_of(&s->aside->check) >= doubt_of(&t->check))
+		return;
+	receive_drop(t->file, false);
+	*t = *s->aside;
+	s->aside->file = NULL;
+}
+
 void outfiles_init(struct engine *e, void (*place)(struct engine *e, uint32_t segment))
 {
 	e->outfiles.place = place;
@@ -262,8 +313,10 @@ void outfiles_init(struct engine *e, void (*place)(struct engine *e, uint32_t se
 
 void outfiles_free(struct engine *e)
 {
-	for (uint32_t i = 0; i < e->work.count; i++)
+	for (uint32_t i = 0; i < e->work.count; i++) {
 		outfiles_discard(e, i);
+		outfiles_forget_aside(e, i);
+	}
 	free(e->outfiles.of);
 }
 

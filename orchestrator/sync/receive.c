@@ -283,6 +283,25 @@ static int reopen_if_closed(struct receive *r, struct err *err)
 	return err_set(err, ERR_LOCAL, "%s: was removed after it was verified", r->part_path);
 }
 
+int receive_set_aside(struct receive *r, struct err *err)
+{
+	char hash[SHA256_HEX];
+
+	if (reopen_if_closed(r, err) < 0)
+		return -1;
+	sha256_hex(r->base, strlen(r->base), hash);
+	CLEANUP(free_text) char *aside = xasprintf(".%s.aside%s", hash, PATH_PART);
+	if (renameat(r->dir, r->part, r->dir, aside) < 0)
+		return receive_local_error(r, "cannot be set aside", err);
+	free(r->part);
+	r->part = TAKE(aside);
+	free(r->part_path);
+	r->part_path =
+		xasprintf("%.*s%s", (int)(strlen(r->path) - strlen(r->base)), r->path, r->part);
+	receive_close_until_kept(r);
+	return 0;
+}
+
 static int rename_into_place(struct receive *r, struct err *err)
 {
 	if (!r->verified)

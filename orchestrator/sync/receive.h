@@ -45,6 +45,10 @@ int receive_finish(struct receive *r, struct err *err);
 /* After receive_finish(), for a file that must wait before it is kept: closes its two descriptors.
  * Keeping or dropping opens the file again; it must then still be the one that was verified. */
 void receive_close_until_kept(struct receive *r);
+/* After receive_finish(), for a file that may be kept although a later one of its name is received
+ * first: gives the part another name, and closes it as receive_close_until_kept() does. Only one
+ * file of a name may be aside. ERR_LOCAL. */
+int receive_set_aside(struct receive *r, struct err *err);
 /* Writes "/dev/fd/N", the name of the open file, for a reader who must see this very file whatever
  * has its path by now. */
 void receive_open_path(const struct receive *r, char to[32]);
