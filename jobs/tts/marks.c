@@ -1,7 +1,9 @@
-/* marks.c - reads the words that an engine marked in a WAV file: standard chunks behind the samples
+/* marks.c - reads what stands behind the samples of a WAV file: the words that an engine marked,
+ * and the transcript of a check
  *
  * A `cue ` chunk holds the start of each word. A LIST chunk of type `adtl` holds for each start a
- * `labl` (the word) and a `ltxt` (its length in samples). Other programs show them as markers. */
+ * `labl` (the word) and a `ltxt` (its length in samples). Other programs show them as markers.
+ * A chunk `hear` is burst's own: the transcript as UTF-8. Other programs skip it. */
 #include "wav.h"
 
 #include <stdlib.h>
@@ -10,9 +12,10 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-#define CHUNK_MOST  ((int64_t)16 << 20)
-#define CHUNKS_MOST 64
-#define LABEL_MOST  4096
+#define CHUNK_MOST      ((int64_t)16 << 20)
+#define CHUNKS_MOST     64
+#define LABEL_MOST      4096
+#define TRANSCRIPT_MOST ((size_t)256 << 10)
 
 /* A mark while its chunks are read. */
 struct point {
@@ -48,9 +51,15 @@ static void read_chunk(FILE *f, uint32_t len, struct chunk *to)
 	*to = (struct chunk){0};
 }
 
-/* Reads the two chunks from behind the samples. */
-static void find_chunks(FILE *f, const struct wav_info *info, struct chunk *cues,
-			struct chunk *labels)
+/* A chunk that is looked for. */
+struct wanted {
+	const char *name;
+	struct chunk *to;
+};
+
+/* Reads the wanted chunks from behind the samples. */
+static void find_chunks(FILE *f, const struct wav_info *info, const struct wanted *wanted,
+			size_t count)
 {
 	unsigned char head[8];
 	int64_t at = info->data_offset + info->frames * wav_frame_bytes(&info->format);
@@ -61,10 +70,9 @@ static void find_chunks(FILE *f, const struct wav_info *info, struct chunk *cues
 		    fread(head, 1, sizeof(head), f) != sizeof(head))
 			return;
 		uint32_t len = read_le32(head + 4);
-		if (!memcmp(head, "cue ", 4))
-			read_chunk(f, len, cues);
-		else if (!memcmp(head, "LIST", 4))
-			read_chunk(f, len, labels);
+		for (size_t k = 0; k < count; k++)
+			if (!memcmp(head, wanted[k].name, 4))
+				read_chunk(f, len, wanted[k].to);
 		at += 8 + (int64_t)len + (len & 1);
 	}
 }
@@ -148,7 +156,7 @@ size_t wav_marks(FILE *f, const struct wav_info *info, struct wav_mark **out)
 	size_t count = 0;
 
 	*out = NULL;
-	find_chunks(f, info, &cues, &labels);
+	find_chunks(f, info, (struct wanted[]){{"cue ", &cues}, {"LIST", &labels}}, 2);
 	if (cues.bytes && labels.bytes)
 		read_points(&cues, info->frames, &points);
 	if (points.count) {
@@ -171,4 +179,19 @@ void wav_marks_free(struct wav_mark *marks, size_t count)
 	for (size_t i = 0; i < count; i++)
 		free(marks[i].text);
 	free(marks);
+}
+
+char *wav_transcript(FILE *f, const struct wav_info *info)
+{
+	struct chunk heard = {0};
+	CLEANUP(str_free) struct str clean = STR_INIT;
+
+	find_chunks(f, info, (struct wanted[]){{"hear", &heard}}, 1);
+	if (!heard.bytes)
+		return NULL;
+	size_t len = strnlen((const char *)heard.bytes, heard.len);
+	if (len <= TRANSCRIPT_MOST)
+		str_add_printable(&clean, (const char *)heard.bytes, len, 0);
+	free(heard.bytes);
+	return len <= TRANSCRIPT_MOST ? str_detach(&clean) : NULL;
 }

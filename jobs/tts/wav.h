@@ -62,6 +62,10 @@ struct wav_mark {
  * Returns the count; 0 also if the chunks are damaged. Free *out with wav_marks_free(). */
 size_t wav_marks(FILE *f, const struct wav_info *info, struct wav_mark **out);
 void wav_marks_free(struct wav_mark *marks, size_t count);
+/* The transcript of the file, which its worker left in a chunk `hear` behind the samples; "" if it
+ * heard no word. Safe for a terminal. NULL: the file has none, or a damaged one. The caller frees
+ * it. */
+char *wav_transcript(FILE *f, const struct wav_info *info);
 
 /* The peak of each window of 10 ms, 1.0 = full scale. Returns -1 with ERR_LOCAL. The caller frees
  * *out. */

@@ -11,6 +11,7 @@
 #include "base/jsonx.h"
 #include "base/pattern.h"
 #include "jobs/manifest.h"
+#include "jobs/tts/compare.h"
 #include "jobs/tts/join.h"
 #include "jobs/tts/state.h"
 #include "jobs/text/script.h"
@@ -192,6 +193,24 @@ static void match_marks(FILE *f, const struct wav_info *info)
 	wav_marks_free(marks, count);
 }
 
+/* A transcript is a line of UTF-8, and compared with any text it gives a verdict that can be shown.
+ */
+static void match_transcript(FILE *f, const struct wav_info *info)
+{
+	static const char text[] = "In 1984, W paid $5.50, \xc3\xa9.";
+	static const char *const languages[] = {"en", "de", NULL};
+	CLEANUP(free_text) char *heard = wav_transcript(f, info);
+	struct comparison c;
+
+	for (size_t i = 0; heard && i < ARRAY_LEN(languages); i++) {
+		assert(utf8_valid(heard, strlen(heard)));
+		compare_texts(heard, text, languages[i], &c);
+		compare_texts(text, heard, languages[i], &c);
+		assert(c.run <= c.differing && utf8_valid(c.said, strlen(c.said)) &&
+		       utf8_valid(c.got, strlen(c.got)));
+	}
+}
+
 static void read_wav(const char *bytes, size_t len)
 {
 	struct wav_info info;
@@ -209,6 +228,7 @@ static void read_wav(const char *bytes, size_t len)
 		assert(sound.peak >= 0 && sound.clipped >= 0 && sound.clipped <= 1);
 	write_header(&info);
 	match_marks(f, &info);
+	match_transcript(f, &info);
 }
 
 static void match_pattern(const char *bytes, size_t len)
