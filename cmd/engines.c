@@ -37,12 +37,12 @@ static json_t *each_json(const void *of)
 
 static json_t *download_json(const void *of)
 {
-	return json_integer(environment_download_mb(of));
+	return json_integer(environment_download_mb(of, NULL));
 }
 
 static void download_text(char *to, size_t room, const void *of)
 {
-	snprintf(to, room, "%d MB", environment_download_mb(of));
+	snprintf(to, room, "%d MB", environment_download_mb(of, NULL));
 }
 
 static void memory_text(char *to, size_t room, const void *of)

@@ -798,3 +798,54 @@ double engine_speed_value(const struct engine *engine, double speed)
 {
 	return within_speeds(engine, speed * engine->normal_speed);
 }
+
+/* ---- whisper ----
+ * The models of job.check.words. */
+
+#define TINY_EN "Systran/faster-whisper-tiny.en", "0d3d19a32d3338f10357c0889762bd8d64bbdeba"
+#define BASE    "Systran/faster-whisper-base", "ebe41f70d5b6dfa9166e2c581c45c9c0cfc57b66"
+
+/* Several independent projects pin these revisions and hashes; packages on PyPI hold the same
+ * files. */
+/* clang-format off */
+static const struct engine_weight tiny_en_weights[] = {
+	{TINY_EN, "config.json", "14b1b421a90349bc551b881461426b561a874049cb9e4c4864f2ca384f6a7cc5", 2317},
+	{TINY_EN, "model.bin", "1a5afae06a4db91c975c9a9d78be5cc110ee4ea022ad57d55492e4550e936b2a", 75537502},
+	{TINY_EN, "tokenizer.json", "929c5252409436dce1b38a75d1abbcb5e132d170d8e324e4e04ed915fa2d22df", 2128466},
+	{TINY_EN, "vocabulary.txt", "ff77588746d3a2595d32ab5b69ffd7b95ce2441ac57533cb66fc3eb575a115cf", 422309},
+	{0},
+};
+
+static const struct engine_weight base_weights[] = {
+	{BASE, "config.json", "56a6d8110d311f19c8f0471e562832c7527f146b567275bfca59fcf7c184da9a", 2309},
+	{BASE, "model.bin", "d01c3014881c9c6f3133c182f3d2887eb6ca1c789a7538c5c007196857a0a6a9", 145217532},
+	{BASE, "tokenizer.json", "fb7b63191e9bb045082c79fd742a3106a12c99513ab30df4a0d47fa6cb6fd0ab", 2203239},
+	{BASE, "vocabulary.txt", "34ce3fe1c5041027b3f8d42912270993f986dbc4bb34cf27f951e34a1e453913", 459861},
+	{0},
+};
+/* clang-format on */
+
+static const struct whisper whispers[] = {
+	{"tiny.en", true, tiny_en_weights, 0.8},
+	{"base", false, base_weights, 1.6},
+};
+
+const struct whisper *whisper_find(const char *name)
+{
+	for (size_t i = 0; name && i < ARRAY_LEN(whispers); i++)
+		if (!strcmp(whispers[i].name, name))
+			return &whispers[i];
+	return NULL;
+}
+
+bool whisper_can_compare(const char *language)
+{
+	/* their words are not separated, and one sound has many spellings */
+	static const char *const apart[] = {"zh", "ja", "th", "cmn", "yue", "my", "km", "lo"};
+
+	for (size_t i = 0; language && i < ARRAY_LEN(apart); i++)
+		if (starts_with(language, apart[i]) &&
+		    !(language[strlen(apart[i])] >= 'a' && language[strlen(apart[i])] <= 'z'))
+			return false;
+	return true;
+}

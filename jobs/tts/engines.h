@@ -159,6 +159,27 @@ const struct engine *engine_list(size_t *count);
 /* For "did you mean". NULL-terminated, static. */
 const char *const *engine_names(void);
 
+/* ---- whisper ----
+ * The models of job.check.words, which hear what a file says. */
+
+/* jobs/workers/lock/NAME.txt: their Python packages */
+#define WHISPER_LOCK "words"
+
+struct whisper {
+	const char *name; /* as in job.check.words */
+	bool english;     /* it knows no other language */
+	/* the list ends with a NULL repository */
+	const struct engine_weight *weights;
+	/* Seconds of one core for each 30 s, or less, of a file. Measured on an x86-64 server,
+	 * int8. */
+	double core_s;
+};
+
+/* NULL: there is no such model. */
+const struct whisper *whisper_find(const char *name);
+/* Whether texts of this language can be compared word by word; NULL: unknown, so they can. */
+bool whisper_can_compare(const char *language);
+
 /* ---- environment ----
  * Makes the set-up script of an engine's environment on a pod: Python packages, weights, voices.
  */
@@ -169,9 +190,10 @@ char *environment_install(const struct engine *engine);
 /* The script that makes $BURST_ENV for these checked voices (NULL-terminated; ignored by engines
  * whose voices need no files). MIRROR: source of the weights in place of the hub, or NULL. Only
  * files without a known hash name the mirror in the script. The others are the same everywhere, so
- * an environment filled from one mirror serves another. Returns NULL if there is nothing to make.
- * The caller frees it. */
-char *environment_setup(const struct engine *engine, const char *const *voices, const char *mirror);
+ * an environment filled from one mirror serves another. heard: the transcriber of job.check.words;
+ * NULL: none. Returns NULL if there is nothing to make. The caller frees it. */
+char *environment_setup(const struct engine *engine, const char *const *voices, const char *mirror,
+			const struct whisper *heard);
 /* The part of the script that makes the Python packages, for an image. In an image where it has
  * run, environment_setup() uses the result and fetches no packages. Returns NULL if there is
  * nothing to make. The caller frees it. */
@@ -182,8 +204,8 @@ char *environment_worker(const struct engine *engine);
  * caller frees it. */
 char *environment_pins(const struct engine *engine);
 /* Download of a first set-up with the default voice, in MB: packages (approximate) and weights,
- * without torch. */
-int environment_download_mb(const struct engine *engine);
+ * without torch. heard: as in environment_setup(). */
+int environment_download_mb(const struct engine *engine, const struct whisper *heard);
 /* Adds a file to the list that burst_weights.py reads. For struct engine_voices. */
 void environment_add_weight(json_t *list, const struct engine_weight *weight, const char *mirror);
 

@@ -136,38 +136,63 @@ void environment_add_weight(json_t *list, const struct engine_weight *w, const c
 					(json_int_t)w->bytes, "mirror", w->sha256 ? NULL : mirror));
 }
 
+/* Downloads and checks these files into a folder. list: the name of their list in $BORROWED. Takes
+ * over `files`. */
+static void add_downloads(struct str *to, json_t *files, const char *list, const char *folder)
+{
+	CLEANUP(json_decref)
+	json_t *all =
+		json_pack("{s:O, s:o}", "revision",
+			  json_object_get(json_array_get(files, 0), "revision"), "files", files);
+	CLEANUP(free_text) char *text = json_dumps(all, JSON_INDENT(1));
+
+	add_file(to, list, text);
+	add_file(to, "burst_weights.py", python_file("burst_weights.py")->data);
+	str_addf(to, "python \"$BORROWED/burst_weights.py\" \"%s\" \"$BORROWED/%s\"\n", folder,
+		 list);
+}
+
 /* Downloads, checks and prepares the weights. */
 static void add_weights(struct str *to, const struct engine *engine, const char *const *voices,
 			const char *mirror)
 {
-	CLEANUP(json_decref) json_t *files = json_array();
+	json_t *files = json_array();
 
 	for (const struct engine_weight *w = engine->weights; w && w->repository; w++)
 		environment_add_weight(files, w, mirror);
 	if (engine->by_voice)
 		engine->by_voice->weights(voices, mirror, files);
-	if (!json_array_size(files))
+	if (!json_array_size(files)) {
+		json_decref(files);
 		return;
-	CLEANUP(json_decref)
-	json_t *all =
-		json_pack("{s:O, s:O}", "revision",
-			  json_object_get(json_array_get(files, 0), "revision"), "files", files);
-	CLEANUP(free_text) char *text = json_dumps(all, JSON_INDENT(1));
-	add_file(to, "weights.json", text);
-	add_file(to, "burst_weights.py", python_file("burst_weights.py")->data);
-	str_addf(
-		to,
-		"python \"$BORROWED/burst_weights.py\" \"%s/weights\" \"$BORROWED/weights.json\"\n",
-		engine->by_voice ? "$BORROWED" : "$BURST_ENV");
+	}
+	add_downloads(to, files, "weights.json",
+		      engine->by_voice ? "$BORROWED/weights" : "$BURST_ENV/weights");
 	if (engine->prepare) {
 		add_file(to, engine->prepare, python_file(engine->prepare)->data);
 		str_addf(to, "python \"$BORROWED/%s\" \"$BURST_ENV/weights\"\n", engine->prepare);
 	}
 }
 
+/* ---- what hears the words ---- */
+
+/* The packages have a folder of their own, so that they replace none of the engine's. */
+static void add_whisper(struct str *to, const struct whisper *heard, const char *mirror)
+{
+	json_t *files = json_array();
+
+	add_lock(to, WHISPER_LOCK);
+	str_add(to, "install \"$BORROWED/" WHISPER_LOCK
+		    ".txt\" --target \"$BURST_ENV/words/packages\"\n");
+	for (const struct engine_weight *w = heard->weights; w->repository; w++)
+		environment_add_weight(files, w, mirror);
+	add_downloads(to, files, "words.json", "$BURST_ENV/words/model");
+}
+
 /* ---- all of it ---- */
 
-char *environment_setup(const struct engine *engine, const char *const *voices, const char *mirror)
+char *environment_setup(const struct engine *engine, const char *const *voices, const char *mirror,
+			const struct whisper *heard)
 {
 	CLEANUP(str_free) struct str s = STR_INIT;
 
@@ -188,6 +213,8 @@ char *environment_setup(const struct engine *engine, const char *const *voices, 
 			str_addf(&s, " %s", *voices);
 		str_add(&s, "\n");
 	}
+	if (heard)
+		add_whisper(&s, heard, mirror);
 	return str_detach(&s);
 }
 
@@ -245,7 +272,7 @@ static int64_t lock_bytes(const char *lock)
 	return at ? strtoll(at + strlen(words), NULL, 10) : 0;
 }
 
-int environment_download_mb(const struct engine *engine)
+int environment_download_mb(const struct engine *engine, const struct whisper *heard)
 {
 	static const char *const no_voices[] = {NULL};
 	int64_t bytes = engine->lock ? lock_bytes(engine->lock) : 0;
@@ -259,5 +286,8 @@ int environment_download_mb(const struct engine *engine)
 							: NULL;
 	     lock && *lock; lock++)
 		bytes += lock_bytes(*lock);
+	bytes += heard ? lock_bytes(WHISPER_LOCK) : 0;
+	for (const struct engine_weight *w = heard ? heard->weights : NULL; w && w->repository; w++)
+		bytes += w->bytes;
 	return engine->facts.debian_mb + (int)((bytes + 999999) / 1000000);
 }

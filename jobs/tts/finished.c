@@ -69,7 +69,11 @@ int tts_check_file(const struct job *job, size_t index, const char *file, struct
 	char *voice = xasprintf("%s %s", spoken->voice ? spoken->voice : "",
 				options_text ? options_text : "");
 	limits.voice = voice;
-	return check_wav(file, spoken->text, &limits, out, err);
+	if (check_wav(file, spoken->text, &limits, out, err) < 0)
+		return -1;
+	if (job->heard && out->ok)
+		heard_judge(job, index, file, out);
+	return 0;
 }
 
 /* ---- the render cache ---- */
@@ -700,8 +704,11 @@ static int write_manifest(const struct job *job, const struct segment_result *re
 	CLEANUP(manifest_lines_free) struct manifest_lines lines = {0};
 
 	for (size_t i = 0; i < job->segments.count; i++)
-		if (results[i].state == SEGMENT_SAFE)
-			manifest_lines_add(&lines, line_of_segment(job, i, &results[i]));
+		if (results[i].state == SEGMENT_SAFE) {
+			json_t *line = line_of_segment(job, i, &results[i]);
+			heard_tell(job, i, line);
+			manifest_lines_add(&lines, line);
+		}
 	return manifest_rewrite(job->output, &lines, err);
 }
 
@@ -726,6 +733,8 @@ static void note_doubtful(const struct job *job, const struct segment_result *re
 			 suspects ? "kept, but" : "failed");
 		str_add_printable(notes, r->reason, strlen(r->reason), 0);
 		str_addc(notes, '\n');
+		if (suspects && job->heard)
+			heard_note_suspect(job, i, notes);
 	}
 	if (all > listed)
 		str_addf(notes, "and %zu more %s\n", all - listed,
@@ -852,6 +861,7 @@ int tts_finish(struct job *job, const struct segment_result *results, struct str
 		str_addc(notes, '\n');
 	note_doubtful(job, results, DOUBT_FAILED, notes);
 	note_doubtful(job, results, DOUBT_SUSPECT, notes);
+	heard_note_unheard(job, results, notes);
 	renders_trim(job->renders);
 	renders_report(job->renders, notes);
 	if (list_or_prune_stale(job, results, notes, err) < 0 ||

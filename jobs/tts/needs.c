@@ -50,7 +50,7 @@ static char *engine_setup(const struct job *job, const struct engine *engine)
 	if (!engine)
 		return NULL;
 	const char **voices = segments_voices(&job->segments);
-	char *setup = environment_setup(engine, voices, job->mirror);
+	char *setup = environment_setup(engine, voices, job->mirror, job->heard);
 	free(voices);
 	return setup;
 }
@@ -125,7 +125,12 @@ void tts_fill_needs(struct job *job, const struct section *conf)
 	n->max_batch_weight = engine ? engine->max_batch_weight : 0;
 	if (engine)
 		job->worker_line = environment_worker(engine);
-	n->worker = engine ? job->worker_line : job->worker;
+	if (job->heard) {
+		char *plain = job->worker_line;
+		job->worker_line = heard_worker(job, plain ? plain : job->worker);
+		free(plain);
+	}
+	n->worker = job->worker_line ? job->worker_line : job->worker;
 	if (engine && engine->debian) {
 		n->install = job->install = environment_install(engine);
 		n->installed = engine->debian->installed;
@@ -137,7 +142,7 @@ void tts_fill_needs(struct job *job, const struct section *conf)
 	n->setup_is_ours = own && !job->own_setup && !section_text(conf, "weights_url");
 	n->setup_packages = job->setup_packages = engine ? environment_packages(engine) : NULL;
 	n->setup_env = job->setup_env;
-	n->setup_download_mb = engine ? environment_download_mb(engine) : 0;
+	n->setup_download_mb = engine ? environment_download_mb(engine, job->heard) : 0;
 	n->setup_memory_gb = engine && engine->torch ? SETUP_WITH_TORCH_GB : 0;
 	/* burst's engines have the same environment on all cards: the image's torch, and packages
 	 * without kernels */

@@ -176,7 +176,8 @@ struct job {
 	bool fit; /* the script's items are fitted to their times */
 	bool check_enabled;
 	struct check_limits check;
-	struct habits *habits; /* of the job's voices; thread-safe */
+	struct habits *habits;       /* of the job's voices; thread-safe */
+	const struct whisper *heard; /* hears the files; NULL: nothing does */
 	bool join;
 	struct join_options join_as;
 	char *joined_as, *name;    /* the track's name; the job's */
@@ -217,6 +218,23 @@ void tts_note_languages(const struct job *job, struct str *notes);
 /* The code of a text's language, if it is one of de, en, es, fr, it, nl, pl, pt and the text is
  * long enough to tell; else NULL. Static. */
 const char *language_guess(const char *text);
+
+/* heard.c: job.check.words. Checks the key against the engine and the other keys. */
+int heard_check_conf(const struct section *conf, struct err *err);
+/* Checks the languages of the texts once there are segments; mistakes as in check_conf(). */
+int heard_check_languages(const struct job *job, const struct section *conf, struct mistakes *m,
+			  struct err *err);
+/* Starts a worker that hears its files. line: how it starts otherwise. The caller frees it. */
+char *heard_worker(const struct job *job, const char *line);
+/* Compares a file's transcript with its text; a file without one passes. Changes *out only if the
+ * file is suspect. */
+void heard_judge(const struct job *job, size_t index, const char *file, struct check *out);
+/* Adds the transcript of a finished file to its line of the manifest. */
+void heard_tell(const struct job *job, size_t index, json_t *line);
+/* Appends a line for the files that were not heard, and two for each suspect of its words. */
+void heard_note_unheard(const struct job *job, const struct segment_result *results,
+			struct str *notes);
+void heard_note_suspect(const struct job *job, size_t index, struct str *notes);
 
 /* needs.c: fills job->needs from its config and its segments. */
 void tts_fill_needs(struct job *job, const struct section *conf);

@@ -33,6 +33,8 @@ static const struct option_spec check_options[] = {
 	 "largest mean of all samples, as a share of full scale", .least = 0, .most = 1},
 	{"compare", OPTION_BOOL, 0, "true",
 	 "suspect files that differ from others of their voice in speed, ending or sample rate"},
+	{"words", OPTION_TEXT, 0, "off",
+	 "hear each file and compare its words: \"tiny.en\" (English), \"base\" or \"off\""},
 	{"trim", OPTION_BOOL, 0, "true",
 	 "leave the silence and stray sounds at the ends of the files out of the joined track, so "
 	 "that its pauses are those of join.pauses; the files stay as they are"},
@@ -241,8 +243,8 @@ static int check_mode(const struct section *conf, struct err *err)
 static int check_conf(const struct section *conf, struct mistakes *m, struct err *err)
 {
 	static int (*const checks[])(const struct section *conf, struct err *err) = {
-		check_min_chars, job_check_env, job_check_needs,
-		check_engine,    check_mode,    check_estimate_gpu};
+		check_min_chars, job_check_env,      job_check_needs, check_engine,
+		check_mode,      check_estimate_gpu, heard_check_conf};
 	CLEANUP(json_decref) json_t *values = json_object();
 
 	for (size_t i = 0; i < ARRAY_LEN(checks); i++)
@@ -590,6 +592,7 @@ static int read_job(struct job *job, const struct job_setup *setup, struct err *
 	if (check_conf(conf, m, err) < 0 || read_options(job->options, conf, m, err) < 0)
 		return -1;
 	read_engine(job, conf);
+	job->heard = whisper_find(section_text(section_group(conf, "check"), "words"));
 	job->own_setup = duplicate_text(conf, "setup");
 	job->seed = section_int(conf, "seed");
 	job->loading = setup;
@@ -601,7 +604,7 @@ static int read_job(struct job *job, const struct job_setup *setup, struct err *
 		return -1;
 	if (read_script(job, setup, err) < 0)
 		return -1;
-	return check_terms(job, conf, m, err);
+	return heard_check_languages(job, conf, m, err) < 0 ? -1 : check_terms(job, conf, m, err);
 }
 
 /* Enables the render cache if burst's own engine speaks. A user's worker or set-up may depend on
@@ -668,10 +671,10 @@ static json_t *tts_task(struct job *job, size_t index, int attempt)
 	/* workers make no folders; no id has a "|" */
 	for (char *p = file; (p = strchr(p, '/'));)
 		*p = '|';
-	return json_pack("{s:s, s:s, s:s, s:s*, s:s*, s:I, s:O}", "id", segment->id, "file", file,
-			 "text", spoken->text, "voice", spoken->voice, "voice_file",
+	return json_pack("{s:s, s:s, s:s, s:s*, s:s*, s:I, s:O, s:s*}", "id", segment->id, "file",
+			 file, "text", spoken->text, "voice", spoken->voice, "voice_file",
 			 spoken->voice_file, "seed", (json_int_t)(seed & INT32_MAX), "options",
-			 spoken->options);
+			 spoken->options, "language", job->heard ? spoken->language : NULL);
 }
 
 static const char *const *tts_finish_names(struct job *job)

@@ -8,7 +8,7 @@ import os
 import struct
 import sys
 from dataclasses import dataclass
-from typing import Any, Sequence
+from typing import Any, Optional, Sequence
 
 
 class BadAudio(Exception):
@@ -72,14 +72,24 @@ def word_marks(words: Sequence[Word]) -> bytes:
     return chunk(b"cue ", cues) + chunk(b"LIST", labels)
 
 
-def write_wav(path: str, pcm: bytes, rate: int, words: Sequence[Word] = ()) -> Written:
-    marks = word_marks(words)
-    head = struct.pack("<4sI4s4sIHHIIHH4sI", b"RIFF", 36 + len(pcm) + len(marks), b"WAVE", b"fmt ", 16, 1, 1, rate, rate * 2, 2, 16,
+def transcript(heard: Optional[str]) -> bytes:
+    """The chunk behind the samples that says what was heard in them (jobs/PROTOCOL.md); b"" for None."""
+    return b"" if heard is None else chunk(b"hear", heard.encode("utf-8", "replace"))
+
+
+def wav_head(pcm: bytes, rate: int, behind: int = 0) -> bytes:
+    """The header of a file with so many bytes behind the samples."""
+    return struct.pack("<4sI4s4sIHHIIHH4sI", b"RIFF", 36 + len(pcm) + behind, b"WAVE", b"fmt ", 16, 1, 1, rate, rate * 2, 2, 16,
                        b"data", len(pcm))
+
+
+def write_wav(path: str, pcm: bytes, rate: int, words: Sequence[Word] = (), heard: Optional[str] = None) -> Written:
+    behind = word_marks(words) + transcript(heard)
+    head = wav_head(pcm, rate, len(behind))
     digest = hashlib.sha256()
     with open(path + ".tmp", "wb") as f:
-        for part in (head, pcm, marks):
+        for part in (head, pcm, behind):
             digest.update(part)
             f.write(part)
     os.rename(path + ".tmp", path)
-    return Written(len(head) + len(pcm) + len(marks), digest.hexdigest(), len(pcm) / 2 / rate)
+    return Written(len(head) + len(pcm) + len(behind), digest.hexdigest(), len(pcm) / 2 / rate)

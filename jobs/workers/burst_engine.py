@@ -47,6 +47,7 @@ class Task:
     voice_file: Optional[str] = None
     seed: int = 0
     options: dict[str, Any] = field(default_factory=dict)
+    language: Optional[str] = None  # of the text, for job.check.words; None: unknown, or nothing hears it
 
 
 @dataclass(frozen=True)
@@ -195,13 +196,13 @@ def read_task(raw: Any, engine: Engine) -> Task:
     for key in ("id", "file", "text"):
         if not isinstance(raw.get(key), str) or not raw[key]:
             raise BadTask(f"{key} must be a text, not {raw.get(key)!r}")
-    for key in ("voice", "voice_file"):
+    for key in ("voice", "voice_file", "language"):
         if not isinstance(raw.get(key), (str, type(None))):
             raise BadTask(f"{key} must be a text, not {raw[key]!r}")
     seed = raw.get("seed", 0)
     if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 1 << 63:
         raise BadTask(f"seed must be a whole number from 0, not {seed!r}")
     task = Task(raw["id"], raw["file"], raw["text"], raw.get("voice"), raw.get("voice_file"), seed,
-                check_options(engine.options, raw.get("options")))
+                check_options(engine.options, raw.get("options")), raw.get("language"))
     engine.check(task)
     return task

@@ -12,9 +12,10 @@ import threading
 import time
 from typing import Any, Callable, Optional, Sequence
 
-from burst_audio import BadAudio, write_wav
+from burst_audio import BadAudio, wav_head, write_wav
 from burst_device import Device, DeviceLost, OutOfMemory, kind_of
 from burst_engine import Bad, BadTask, Engine, Task, read_task, sound_of
+from burst_hear import Hearer
 from burst_wire import Wire, log, log_timing
 
 WRITERS = 3
@@ -50,23 +51,25 @@ class Timing:
     waves_s: float = 0.0
     wait_s: float = 0.0   # for the writers, after the computation
     write_s: float = 0.0  # sum of the writers' own times
+    hear_s: float = 0.0   # part of write_s: what job.check.words took
     audio_s: float = 0.0
     retried: int = 0
 
     def log(self, device: Device) -> None:
         total = time.monotonic() - self.began
+        hear_ms = {"hear_ms": round(1000 * self.hear_s)} if self.hear_s else {}
         log_timing(batch=self.batch, b=self.b, characters=self.characters, total_ms=round(1000 * total),
                    tokens_ms=round(1000 * self.tokens_s), waves_ms=round(1000 * self.waves_s), wait_ms=round(1000 * self.wait_s),
-                   write_ms=round(1000 * self.write_s), audio_s=round(self.audio_s, 3), retried=self.retried,
+                   write_ms=round(1000 * self.write_s), **hear_ms, audio_s=round(self.audio_s, 3), retried=self.retried,
                    peak_gib=round(device.peak_gib(), 3))
 
 
 class Writers:
-    """Threads that write results to files and report them."""
+    """Threads that write results to files and report them. A hearer adds to each file what it says."""
 
-    def __init__(self, engine: Engine, wire: Wire, out_dir: str) -> None:
-        self.engine, self.wire, self.out_dir = engine, wire, out_dir
-        self.pool = concurrent.futures.ThreadPoolExecutor(WRITERS)
+    def __init__(self, engine: Engine, wire: Wire, out_dir: str, hearer: Optional[Hearer]) -> None:
+        self.engine, self.wire, self.out_dir, self.hearer = engine, wire, out_dir, hearer
+        self.pool = concurrent.futures.ThreadPoolExecutor(WRITERS + (hearer.side_by_side if hearer else 0))
         self.room = threading.Semaphore(WAITING_MOST)
         self.lock = threading.Lock()
         self.running: list[concurrent.futures.Future[None]] = []
@@ -82,17 +85,27 @@ class Writers:
         try:
             name = os.path.basename(task.file)
             pcm, words = sound_of(self.engine, task, wave)
-            written = write_wav(os.path.join(self.out_dir, name), pcm, self.engine.sample_rate, words)
+            heard, hear_s = self.hear(task, pcm)
+            written = write_wav(os.path.join(self.out_dir, name), pcm, self.engine.sample_rate, words, heard)
             self.wire.say(segment=task.id, ok=True, file=name, bytes=written.bytes, sha256=written.sha256,
                           seconds=round(written.seconds, 4), rate=self.engine.sample_rate)
             with self.lock:
                 self.timing.write_s += time.monotonic() - began
+                self.timing.hear_s += hear_s
                 self.timing.audio_s += written.seconds
         except BadAudio as error:
             with self.lock:
                 self.bad.append((task, str(error)))
         finally:
             self.room.release()
+
+    def hear(self, task: Task, pcm: bytes) -> tuple[Optional[str], float]:
+        """What the samples say (None: nothing hears them), and the seconds that it took."""
+        if not self.hearer:
+            return None, 0.0
+        began = time.monotonic()
+        heard = self.hearer.hear(wav_head(pcm, self.engine.sample_rate) + pcm, task.language)
+        return heard, time.monotonic() - began
 
     def drain(self) -> list[tuple[Task, str]]:
         """Waits for all writers. Returns the tasks whose sound was bad; raises a writer's exception."""
@@ -105,10 +118,10 @@ class Writers:
 
 
 class Renderer:
-    def __init__(self, engine: Engine, device: Device, wire: Wire, out_dir: str, most: int) -> None:
+    def __init__(self, engine: Engine, device: Device, wire: Wire, out_dir: str, most: int, hearer: Optional[Hearer] = None) -> None:
         self.engine, self.device, self.wire, self.most = engine, device, wire, most
         self.wave_batch = engine.wave_batch
-        self.writers = Writers(engine, wire, out_dir)
+        self.writers = Writers(engine, wire, out_dir, hearer)
         self.bad: list[tuple[Task, str]] = []
         self.timing = Timing("")
 

@@ -18,6 +18,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from burst_device import Device, DeviceLost, TooSmall, Unfit, kind_of  # noqa: E402
 from burst_engine import Bad, CannotRun, Engine, Task, sound_of  # noqa: E402
+from burst_hear import Hearer, make_hearer  # noqa: E402
 from burst_phases import Phases  # noqa: E402
 from burst_probe import most_at_once  # noqa: E402
 from burst_render import Renderer  # noqa: E402
@@ -84,8 +85,8 @@ def warm_up(engine: Engine) -> None:
         sound_of(engine, task, wave)
 
 
-def load(engine: Engine, pins: dict[str, str]) -> tuple[Device, dict[str, Any]]:
-    """Does everything before hello. Returns the fields of hello."""
+def load(engine: Engine, pins: dict[str, str]) -> tuple[Device, dict[str, Any], Optional[Hearer]]:
+    """Does everything before hello. Returns the fields of hello, and what hears the files."""
     weights = pins.pop("weights", None)
     engine.phase = phase = Phases()
     engine.begin()
@@ -101,6 +102,7 @@ def load(engine: Engine, pins: dict[str, str]) -> tuple[Device, dict[str, Any]]:
     check_weights(engine, weights)
     with phase("warm_up"):
         warm_up(engine)
+        hearer = make_hearer()  # before the probe, which then counts the GPU memory that it takes
     versions = {p: version_of(p) or "?" for p in engine.packages}
     own = next(iter(versions.values()), "1")
     with phase("probe"):
@@ -111,7 +113,7 @@ def load(engine: Engine, pins: dict[str, str]) -> tuple[Device, dict[str, Any]]:
     short = engine.weights()[:12]
     return device, {"version": f"{own} {short}".strip(), "versions": versions, "weights": engine.weights(),
                     "sample_rate": engine.sample_rate, "max_batch": most, "batching": engine.batching, "gpu": device.gpu,
-                    "phases": phase.facts(), **({"probe": probe} if probe else {})}
+                    "phases": phase.facts(), **({"probe": probe} if probe else {})}, hearer
 
 
 def explain(error: Exception) -> str:
@@ -144,7 +146,7 @@ def main() -> int:
     try:
         with heartbeat("loading"):
             engine = find_engine(name, arguments)
-            device, facts = load(engine, pins)
+            device, facts, hearer = load(engine, pins)
     except DeviceLost as error:  # no hello: the agent starts another process, which avoids what killed this one
         log(f"the GPU is lost: {error}")
         return 1
@@ -154,7 +156,7 @@ def main() -> int:
         return 1
     engine.progress = Progress()
     wire.hello(engine.name, **facts)
-    renderer = Renderer(engine, device, wire, os.environ.get("BURST_OUT", "."), facts["max_batch"])
+    renderer = Renderer(engine, device, wire, os.environ.get("BURST_OUT", "."), facts["max_batch"], hearer)
     try:
         for message in wire.batches():
             renderer.render(message)

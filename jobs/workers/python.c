@@ -14,6 +14,7 @@
 	F(python_device, "", "burst_device.py") \
 	F(python_engine, "", "burst_engine.py") \
 	F(python_graphs, "", "burst_graphs.py") \
+	F(python_hear, "", "burst_hear.py") \
 	F(python_phases, "", "burst_phases.py") \
 	F(python_probe, "", "burst_probe.py") \
 	F(python_read, "", "burst_read.py") \
@@ -47,7 +48,8 @@
 	F(lock_qwen3_source, "lock/", "qwen3-source.txt") \
 	F(lock_qwen3, "lock/", "qwen3.txt") \
 	F(lock_torchaudio, "lock/", "torchaudio.txt") \
-	F(lock_uv, "lock/", "uv.txt")
+	F(lock_uv, "lock/", "uv.txt") \
+	F(lock_words, "lock/", "words.txt")
 /* clang-format on */
 
 #define CARRY(name, folder, file) INCBIN(name, "jobs/workers/" folder file);
@@ -64,17 +66,10 @@ const struct job_file espeak_worker_file = {
 };
 
 const char python_harness_main[] = "burst_worker.py";
-const char *const python_harness[] = {"burst_audio.py",
-				      "burst_device.py",
-				      "burst_engine.py",
-				      "burst_phases.py",
-				      "burst_probe.py",
-				      "burst_read.py",
-				      "burst_render.py",
-				      "burst_wire.py",
-				      "burst_words.py",
-				      "burst_worker.py",
-				      NULL};
+const char *const python_harness[] = {"burst_audio.py", "burst_device.py", "burst_engine.py",
+				      "burst_hear.py",  "burst_phases.py", "burst_probe.py",
+				      "burst_read.py",  "burst_render.py", "burst_wire.py",
+				      "burst_words.py", "burst_worker.py", NULL};
 
 const struct job_file *python_file(const char *name)
 {

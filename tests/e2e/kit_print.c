@@ -1,5 +1,5 @@
 /* kit_print.c - prints what pods are told: `bootstrap`, `script`, `install ENGINE` or `setup ENGINE
- * [VOICE...]`. For shell tests. */
+ * [VOICE...]` ($MIRROR of the weights; $WORDS: a model of job.check.words). For shell tests. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,8 @@ int main(int argc, char **argv)
 		char *text = !strcmp(argv[1], "install")
 				     ? environment_install(engine)
 				     : environment_setup(engine, (const char *const *)argv + 3,
-							 getenv("MIRROR"));
+							 getenv("MIRROR"),
+							 whisper_find(getenv("WORDS")));
 		bool failed = fputs(text, stdout) < 0;
 		free(text);
 		return failed;

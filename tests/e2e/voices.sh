@@ -445,4 +445,80 @@ t_engines_are_listed() {
 	has out.txt 'no GPU yet'
 }
 
+# ---- job.check.words ----
+# The transcriber is injected: the worker's line puts a stand-in of faster-whisper on Python's path, where burst's set-up puts the real one for
+# its own engines.
+heard_job() { # heard_job SEGMENTS WORDS [SETTING...]
+	local count=$1 model=$2
+	shift 2
+	fake_job "$count" SPELL=1 'PYTHONPATH=$BURST_CODE/words_stand_in' "$@"
+	cp -r "$ROOT/tests/workers/words_stand_in" code/
+	JOB="${JOB/check = { tries = 1; \};/check = { tries = 3; words = \"$model\"; \};}"
+	config 'code = { path = "code"; }; pods = 1;'
+	sed -i 's/ voice = "en";//' burst.cfg
+}
+t_words_that_differ_are_rendered_again() {
+	heard_job 6 tiny.en 'FAULTS="number 4 of:garbled?"'
+	burst run --json
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
+	all_right 6
+	in_log 's004: '
+	in_log 'words in a row differ: '
+	is "$(jq -r 'select(.id == "s004") | [.tries, .suspect] | @csv' out/manifest.jsonl)" '2,false' "tries of s004"
+	is "$(jq -r 'select(.suspect or .tries > 1) | .id' out/manifest.jsonl)" s004 "what was rendered again"
+	is "$(jq -r 'select(.id == "s004") | .heard == .text' out/manifest.jsonl)" true "what is heard in the end"
+	hasnt err.txt suspect
+}
+t_words_that_stay_wrong_are_kept_and_told() {
+	heard_job 6 tiny.en 'FAULTS="number 4 of:garbled"'
+	burst run --json
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
+	all_right 6
+	is "$(jq -r 'select(.suspect) | [.id, .tries, .heard] | @csv' out/manifest.jsonl)" '"s004",3,"quite another thing was said"' "the suspect file"
+	has err.txt 's004: kept, but'
+	has err.txt '  heard: quite another thing was said'
+	# nothing is rendered again by itself, and what is suspect stays so
+	burst run --json
+	is "$(json '.segments.cached')" 6 "files that are reused"
+	has err.txt '  heard: quite another thing was said'
+}
+t_the_best_of_several_tries_is_kept() { # the first one has three wrong words, the others have four and five
+	heard_job 6 tiny.en 'FAULTS="number 4 of:worsening"'
+	burst run --json
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
+	all_right 6
+	is "$(jq -r 'select(.suspect) | [.id, .tries, (.heard | split(" ") | map(select(. == "xyz")) | length)] | @csv' out/manifest.jsonl)" '"s004",3,3' \
+		"the suspect file"
+	is "$(jq -r 'select(.suspect) | .reason' out/manifest.jsonl)" '3 words in a row differ: "this is line" was heard as "xyz xyz xyz"' "its reason"
+	is "$(find out -name '.*' -type f)" "" "files that were aside"
+	is "$(ledger "select sha256 = '$(jq -r 'select(.suspect) | .sha256' out/manifest.jsonl)' from segment where id = 's004'")" 1 "the hash in the ledger"
+}
+t_files_without_a_transcript_are_counted() {
+	heard_job 6 off
+	burst run
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
+	hasnt err.txt "have no transcript"
+	sed -i 's/words = "off"/words = "base"/' burst.cfg
+	script_lines 8
+	burst run --json
+	is "$STATUS" 0 "exit status with the key ($(tail -n 2 err.txt | tr '\n' '|'))"
+	is "$(json '.segments.cached')" 6 "files that are reused"
+	has err.txt 'words: 6 of 8 files have no transcript and are unchecked'
+	is "$(jq -r 'select(.heard) | .id' out/manifest.jsonl | paste -sd' ')" 's007 s008' "files that were heard"
+}
+t_words_are_refused_before_a_pod_is_rented() {
+	script_lines 2
+	JOB='check = { words = "tiny.en"; };' config 'pods = 1;'
+	burst run
+	is "$STATUS" 2 "exit status for espeak"
+	has err.txt 'check.words hears only what the Python engines render (piper, kokoro, qwen3, chatterbox), not engine espeak'
+	ENGINE=piper JOB='check = { words = "tiny.en"; };' config 'pods = 1;'
+	sed -i 's/voice = "en"/voice = "de_DE-thorsten-high"/' burst.cfg
+	burst run
+	is "$STATUS" 2 "exit status for German"
+	has err.txt 'check.words = "tiny.en" hears English alone'
+	has err.txt 'set check.words = "base"'
+	[ ! -e "$BURST_STATE_DIR/ledger.db" ] || is "$(ledger 'select count(*) from pod')" 0 "pods rented"
+}
+
 run_tests "$@"

@@ -7,7 +7,7 @@
 #include "jobs/workers/python.h"
 
 struct asked {
-	const char *engine, *voice, *mirror, *users_mirror, *setup, *worker;
+	const char *engine, *voice, *mirror, *users_mirror, *setup, *worker, *words, *language;
 	bool accepted;
 };
 
@@ -34,6 +34,11 @@ static struct job *load_job(const struct asked *a, struct err *err)
 		section_set_text(conf, "setup", a->setup, "burst.cfg:7");
 	if (a->worker)
 		section_set_text(conf, "worker", a->worker, "burst.cfg:8");
+	if (a->words)
+		section_set_text(section_set_group(conf, "check", "burst.cfg:9"), "words", a->words,
+				 "burst.cfg:9");
+	if (a->language)
+		section_set_text(conf, "language", a->language, "burst.cfg:10");
 	if (a->accepted)
 		section_set_bool(conf, "accept_license", true, "burst.cfg:6");
 	if (job_tts.load(&job, &setup, err) < 0)
@@ -163,6 +168,64 @@ static void a_setup_with_torch_needs_memory(void **state)
 	job_tts.free(without);
 }
 
+/* What hears the files is part of the environment, but not of the sound. */
+static void what_hears_the_files(void **state)
+{
+	CLEANUP(free_text) char *plain = NULL, *plain_key = NULL, *tiny = NULL, *tiny_key = NULL;
+	CLEANUP(free_text) char *base = NULL, *base_key = NULL;
+	struct err err = {0};
+	struct job *job = load_job(&(struct asked){.engine = "piper", .words = "tiny.en"}, &err);
+
+	(void)state;
+	load_both(&(struct asked){.engine = "piper", .words = "off"}, &plain, &plain_key);
+	load_both(&(struct asked){.engine = "piper", .words = "tiny.en"}, &tiny, &tiny_key);
+	load_both(&(struct asked){.engine = "piper", .words = "base"}, &base, &base_key);
+	assert_true(!strcmp(plain_key, tiny_key) && !strcmp(plain_key, base_key));
+	assert_null(strstr(plain, "faster-whisper"));
+	assert_non_null(strstr(tiny, "--target \"$BURST_ENV/words/packages\""));
+	assert_non_null(strstr(tiny, "faster-whisper==1.2.1 --hash=sha256:"));
+	assert_non_null(
+		strstr(tiny, "1a5afae06a4db91c975c9a9d78be5cc110ee4ea022ad57d55492e4550e936b2a"));
+	assert_non_null(
+		strstr(base, "d01c3014881c9c6f3133c182f3d2887eb6ca1c789a7538c5c007196857a0a6a9"));
+	assert_true(starts_with(tiny, plain)); /* the engine's part stays the same */
+	assert_true(job && starts_with(job_tts.needs(job)->worker, "export BURST_WORDS=tiny.en; "));
+	job_tts.free(job);
+}
+
+static const struct {
+	struct asked asked;
+	const char *says; /* NULL: it is fine */
+} heard[] = {
+	{{.engine = "piper", .words = "tiny"}, "burst.cfg:9: check.words must be \"tiny.en\""},
+	{{.engine = "espeak", .voice = "en", .words = "base"}, "not engine espeak"},
+	{{.engine = "mine", .worker = "./mine", .words = "base"}, "not your own worker"},
+	{{.engine = "mine", .worker = "python3 $BURST_KIT/burst_worker.py x.py", .words = "base"},
+	 NULL},
+	{{.engine = "piper", .words = "tiny.en"}, NULL},
+	{{.engine = "piper", .words = "tiny.en", .language = "en-GB"}, NULL},
+	{{.engine = "piper", .words = "tiny.en", .language = "de"},
+	 "burst.cfg:9: check.words = \"tiny.en\" hears English alone"},
+	{{.engine = "piper", .words = "tiny.en", .voice = "fr_FR-siwis-low"},
+	 "is in \"fr\": set check.words = \"base\""},
+	{{.engine = "piper", .words = "base", .voice = "fr_FR-siwis-low"}, NULL},
+	{{.engine = "piper", .words = "base", .language = "ja"},
+	 "cannot compare texts in \"ja\" (i.jsonl:1)"},
+	{{.engine = "kokoro", .words = "tiny.en", .voice = "bf_emma"}, NULL},
+};
+
+static void what_can_be_heard(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(heard); i++) {
+		struct err err = {0};
+		struct job *job = load_job(&heard[i].asked, &err);
+		job_tts.free(job);
+		if (!job != !!heard[i].says || (heard[i].says && !strstr(err.msg, heard[i].says)))
+			fail_msg("case %zu: %s", i, job ? "loaded" : err.msg);
+	}
+}
+
 /* A local pod may have this machine's network then. */
 static void whose_setup_it_is(void **state)
 {
@@ -269,7 +332,7 @@ static void every_engine_is_locked(void **state)
 	for (size_t i = 0; i < count; i++) {
 		if (engines[i].lock)
 			check_lock(&engines[i]);
-		assert_true(environment_download_mb(&engines[i]) > 0);
+		assert_true(environment_download_mb(&engines[i], NULL) > 0);
 		for (const struct engine_weight *w = engines[i].weights; w && w->repository; w++)
 			if (!w->revision || !w->file || (w->sha256 && strlen(w->sha256) != 64))
 				fail_msg("%s: %s", engines[i].name, w->file);
@@ -283,6 +346,8 @@ int main(void)
 		cmocka_unit_test(a_mirror_in_the_keys),
 		cmocka_unit_test(whose_mirror_gets_the_token),
 		cmocka_unit_test(a_setup_with_torch_needs_memory),
+		cmocka_unit_test(what_hears_the_files),
+		cmocka_unit_test(what_can_be_heard),
 		cmocka_unit_test(whose_setup_it_is),
 		cmocka_unit_test(terms_need_the_users_word),
 		cmocka_unit_test(no_engine_needs_it),

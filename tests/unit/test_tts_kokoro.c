@@ -43,7 +43,7 @@ static void weights_and_versions(void **state)
 	assert_non_null(
 		strstr(worker, "burst_worker.py\" kokoro --pin kokoro==0.9.4 --pin misaki==0.9.4"));
 	assert_non_null(strstr(worker, " --pin weights==f3ff3571791e"));
-	CLEANUP(free_text) char *setup = environment_setup(kokoro, none, NULL);
+	CLEANUP(free_text) char *setup = environment_setup(kokoro, none, NULL, NULL);
 	assert_non_null(strstr(setup, "voices/af_heart.pt"));
 	assert_non_null(strstr(setup, "phonemizer-fork==3.3.2"));
 	/* built by what is locked, after it */

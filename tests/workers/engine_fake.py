@@ -4,7 +4,9 @@ The environment sets: ONCE, LONGEST, EACH (seconds: a batch takes ONCE + LONGEST
 DRIVER, TORCH (versions that the card's facts name), SLOPE (GiB: CARD of 0 is no GPU; a batch of b takes BASE + SLOPE x b, and MORE times the
 slope when it is no rehearsal), WAVE_SLOPE (the same for the sound), ARCH (what "torch" was built for), LOAD_S, FAULTS.
 FAULTS is a list "TEXT:FAULT" of texts that make the batch they are in behave so: oom (RuntimeError), cuda, nan, empty, runaway,
-error, hang; with "?" behind it, only with the seed that the task came with; with "!" only when the text is not alone.
+error, hang, garbled (with SPELL: other words), worsening (more other
+words in each try); with "?" behind it, only with the seed that the task came with; with "!" only when the
+text is not alone. SPELL=1 writes the text into the samples, for words_stand_in/.
 """
 from __future__ import annotations
 
@@ -72,6 +74,7 @@ class Fake(Engine):
         self.slope = number("SLOPE", 0)
         self.wave_slope = number("WAVE_SLOPE", 0)
         self.seen: dict[str, int] = {}
+        self.tries: dict[str, int] = {}
         self.faults = [f.rpartition(":")[::2] for f in os.environ.get("FAULTS", "").split(",") if f]
 
     def weights(self) -> str:
@@ -119,6 +122,13 @@ class Fake(Engine):
         samples = int(RATE * max(0.4, len(task.text) / 15))
         step = (200 + task.seed % 400) * 2 * math.pi / RATE
         wave = [0.3 * math.sin(step * i) for i in range(samples)]
+        if "SPELL" in os.environ:
+            said = "quite another thing was said" if row == "garbled" else task.text
+            if row == "worsening":
+                self.tries[task.id] = self.tries.get(task.id, 2) + 1
+                said = " ".join(["xyz"] * self.tries[task.id] + task.text.split()[self.tries[task.id]:])
+            spelled = [0.75, *(b / 512 for b in said.encode()), 0.75]
+            wave[100:100 + len(spelled)] = spelled
         if row == "nan":
             wave[samples // 2] = math.nan
         return wave

@@ -141,6 +141,60 @@ class Protocol(unittest.TestCase):
             self.assertNotIn("error", worker.hello)
 
 
+class Heard(unittest.TestCase):
+    """job.check.words, with a stand-in of the transcriber in the place where the set-up puts the real one."""
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.env = {"BURST_ENV": folder.name, "BURST_WORDS": "tiny.en", "SPELL": 1}
+        os.makedirs(f"{folder.name}/words/model")
+        os.symlink(os.path.join(HERE, "words_stand_in"), f"{folder.name}/words/packages")
+
+    def render(self, *tasks: dict[str, Any], **env: Any) -> tuple[dict[str, Any], dict[str, bytes]]:
+        with Worker(**{**self.env, **env}) as worker:
+            said = verdicts(worker.batch(*tasks))
+            files = {}
+            for name in os.listdir(worker.out.name):
+                if name.endswith(".wav"):
+                    with open(os.path.join(worker.out.name, name), "rb") as f:
+                        files[name[:-4]] = f.read()
+            self.timing = worker.timings()[-1]
+            self.text = worker.log()
+        return said, files
+
+    def test_each_file_has_its_own_transcript(self) -> None:
+        texts = {f"s{i}": f"this is line number {i}, with  words" for i in range(20)}
+        said, files = self.render(*(task(name, text, language="en") for name, text in texts.items()))
+        self.assertEqual(set(said.values()), {"yes"})
+        for name, text in texts.items():
+            heard = " ".join(text.split()).encode()
+            self.assertTrue(files[name].endswith(b"hear" + len(heard).to_bytes(4, "little") + heard + bytes(len(heard) % 2)), name)
+            self.assertEqual(int.from_bytes(files[name][4:8], "little"), len(files[name]) - 8)
+        self.assertIn("hear_ms", self.timing)
+
+    def test_other_words_are_heard_as_they_are(self) -> None:
+        _, files = self.render(task("a", "one two"), task("b", "bad text"), FAULTS="bad:garbled")
+        self.assertIn(b"quite another thing was said", files["b"])
+        self.assertIn(b"one two", files["a"])
+
+    def test_a_file_that_cannot_be_heard_has_no_transcript(self) -> None:
+        said, files = self.render(task("a", "one"), task("b", "two"), DEAF_TO="one")
+        self.assertEqual(said, {"a": "yes", "b": "yes"})
+        self.assertNotIn(b"hear", files["a"])
+        self.assertIn(b"hear\3\0\0\0two", files["b"])
+        self.assertIn("words: a file could not be heard: RuntimeError: nothing is heard here", self.text)
+
+    def test_without_the_key_nothing_is_heard(self) -> None:
+        _, files = self.render(task("a", "one"), BURST_WORDS="")
+        self.assertNotIn(b"hear", files["a"])
+        self.assertNotIn("hear_ms", self.timing)
+
+    def test_a_missing_transcriber_is_named_before_anything_is_rendered(self) -> None:
+        with Worker(**{**self.env, "BURST_ENV": "/nowhere"}) as worker:
+            self.assertIn("Python has no module faster_whisper: the engine's set-up is incomplete", worker.hello["error"])
+
+
 class Tasks(unittest.TestCase):
     def test_what_is_wrong_is_named_before_anything_is_rendered(self) -> None:
         with Worker() as worker:
