@@ -402,8 +402,13 @@ static void add_item(struct script *s, struct script_item *item, const char *raw
 		free_item(item);
 		return;
 	}
+	size_t before = s->complaints, whole;
 	bool good = set_text(s, item, raw, len);
+	whole = good ? strlen(item->text) : 0;
 	good = good && take_speaker(s, item);
+	/* what follows the label may be a silence: "Alice: ..." */
+	if (good && strlen(item->text) < whole && s->complaints == before)
+		good = check_words(s, item, item->text);
 	if (good && item->speaker && speakers_next(s->speakers, raw, len)) {
 		script_complain(
 			s, item->source, item->line,

@@ -132,6 +132,8 @@ static const struct {
 	 "job.columns = { keep = [\"speaker\"]; } to speak all in one voice"},
 	{"a label without a text", "p.txt", "Alice:\nOne\n",
 	 "p.txt:1: nothing follows the label \"Alice:\""},
+	{"a label before a silence", "p.txt", "Alice: ...\nBob: One\nAlice: [pause 1s]\nBob: Two\n",
+	 "One@de(Bob)|Two@de(Bob)"},
 	{"two speakers in a row", "p.jsonl", "{\"text\":\"Alice: One\\nline\\r\\nBob: Two\"}\n",
 	 "One line@en-us(Alice)|Two@de(Bob)"},
 	{"two speakers in a cell", "p.csv", "text\n\"Alice: One\nBob: Two\n\"\n",
