@@ -335,8 +335,8 @@ static int move_ahead(struct cmd_context *ctx, struct schedule_row *row, struct 
 		str_add(note, ": ");
 		add_bound(note, lead);
 	}
-	str_add(note, ". It costs nothing more, since no pod waits: work begins when the first pod "
-		      "is up, on the files as they are at the start\n");
+	str_add(note, ". No pod idles: work begins when the first one is up, on the files as they "
+		      "are at the start\n");
 	return 0;
 }
 

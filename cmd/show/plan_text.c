@@ -59,20 +59,17 @@ void plan_add_ahead(struct str *to, const struct cold_ahead *a, double price_h, 
 {
 	char waits[24], early[24], idle[32], cold[32];
 
-	str_addf(to, "at its time a run would wait %s for its first pod (%s)",
+	str_addf(to, "without the earlier start, the first pod would work %s after it (%s)",
 		 plan_seconds(waits, a->waits_s), source);
-	if (a->early_s <= 0)
-		return;
-	str_addf(to, "; one that is up %s early would", plan_seconds(early, a->early_s));
-	if (price_h > 0)
-		str_addf(to, " cost %s if it idled until then, and a cold start costs %s: it does",
+	if (a->early_s > 0 && price_h > 0)
+		str_addf(to,
+			 "; if a pod that is up %s early idled until then, that would cost %s "
+			 "(a cold start: %s)",
+			 plan_seconds(early, a->early_s),
 			 plan_dollars(idle, price_h * a->early_s / 3600),
 			 plan_dollars(cold, price_h * a->waits_s / 3600));
-	else
-		str_add(to, " idle until then: it does");
-	str_add(to, " not idle, since work begins when it is up");
 	if (a->early_s > a->waits_s && a->early_s > 60)
-		str_add(to, ". A start so far ahead is no better than a later one");
+		str_add(to, "; a start so far ahead is no better than a later one");
 }
 
 json_t *plan_ahead_json(const struct cold_ahead *a, double price_h)

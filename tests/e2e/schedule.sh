@@ -87,7 +87,7 @@ t_started_ahead_of_a_cold_start() {
 	burst schedule add nightly daily 02:00 --backend crontab --ahead 20m
 	is "$STATUS" 0 "a given time ($(tail -n 1 err.txt))"
 	has tab "40 1 * * * "
-	has err.txt 'starts 20m00s before each time of "daily 02:00". It costs nothing more'
+	has err.txt 'starts 20m00s before each time of "daily 02:00". No pod idles'
 	config 'prewarm = "auto";'
 	burst schedule add nightly daily 02:00 --backend crontab
 	has err.txt 'prewarm: starts at its times until a run of this job has shown how long a cold start takes'
@@ -98,13 +98,13 @@ t_started_ahead_of_a_cold_start() {
 	has tab "0 2 * * * "
 	script_lines 3
 	burst plan
-	has out.txt 'prewarm: its schedules start 1m00s before each time: at its time a run would wait'
+	has out.txt 'prewarm: its schedules start 1m00s before each time: without the earlier start, the first pod would work'
 	burst schedule add nightly daily 02:00 --backend crontab
 	is "$STATUS" 0 "after a run ($(tail -n 1 err.txt))"
 	has tab "59 1 * * * "
-	has err.txt 'starts 1m00s before each time of "daily 02:00", by the cold start; each start looks again: at its time a run would wait '
+	has err.txt 'starts 1m00s before each time of "daily 02:00", by the cold start; each start looks again: without the earlier start, the first pod would work '
 	burst schedule ls
-	has out.txt 'nightly is for "daily 02:00": at its time a run would wait'
+	has out.txt 'nightly is for "daily 02:00": without the earlier start, the first pod would work'
 	burst schedule ls --json
 	schema schedule
 	is "$(json '.schedules[0].ahead | .times, .ahead_s' | xargs)" "daily 02:00 60" "the start ahead as JSON"
