@@ -2,10 +2,12 @@
  * text
  */
 #include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/path.h"
 #include "compare.h"
 #include "jobs/common.h"
@@ -109,6 +111,47 @@ int heard_check_languages(const struct job *job, const struct section *conf, str
 char *heard_worker(const struct job *job, const char *line)
 {
 	return xasprintf("export BURST_WORDS=%s; %s", job->heard->name, line);
+}
+
+/* ---- what it costs ---- */
+
+/* A pod without a GPU hears on the cores that its engine leaves idle: about so many. */
+#define IDLE_CORES 2.0
+
+static double core_s(const struct job *job, const struct segment *segment)
+{
+	return MAX(ceil(segment->weight / CHARS_PER_S / 30), 1) * job->heard->core_s;
+}
+
+double heard_seconds(const struct job *job, const struct segment *segment)
+{
+	/* what a GPU needs for it was never measured */
+	bool known = job->heard && job->engine && !job->engine->gpu;
+
+	return known ? core_s(job, segment) / IDLE_CORES : 0;
+}
+
+void heard_foresee(const struct job *job, const struct segment_result *results, struct str *notes)
+{
+	double sum_s = 0;
+	size_t files = 0;
+	char took[24];
+
+	for (size_t i = 0; job->heard && i < job->segments.count; i++) {
+		if (results[i].state == SEGMENT_SAFE)
+			continue;
+		files++;
+		sum_s += core_s(job, &job->segments.list[i]);
+	}
+	if (!files)
+		return;
+	str_addf(notes, "check.words: %s hears %zu file%s on the pods: about %s of one core (prior",
+		 job->heard->name, files, files == 1 ? "" : "s",
+		 duration_show(took, sizeof(took), (int64_t)(sum_s * 1000)));
+	str_add(notes,
+		heard_seconds(job, job->segments.list) > 0
+			? "; the planned times include it)\n"
+			: "; the planned times leave it out: it was not measured on a GPU)\n");
 }
 
 /* ---- the verdict ---- */

@@ -160,7 +160,6 @@ void tts_fill_needs(struct job *job, const struct section *conf)
  * Tells before a render what the end of the job will lack: ffmpeg, chapters, room on the disk, a
  * WAV file that is not too long. */
 
-#define CHARS_PER_S  15.0 /* of speech */
 #define USUAL_RATE   24000
 #define SAMPLE_BYTES 2
 /* The length of speech is a guess: less room than SURELY is too little, more than SAFELY enough. */
@@ -322,5 +321,6 @@ int tts_foresee(struct job *job, const struct segment_result *results, struct st
 		note_long_track(job, &size, notes);
 	}
 	fit_foresee(job, notes);
+	heard_foresee(job, results, notes);
 	return check_room(job, &size, notes, err);
 }

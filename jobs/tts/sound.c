@@ -664,11 +664,10 @@ bool habits_judge(struct habits *h, const char *name, const char *text, const st
 /* ---- check ----
  * Judges whether a finished WAV file fits its text. */
 
-#define CHARS_PER_SECOND 15.0
-#define SLACK_LEAST_S    0.25 /* slack for a short text */
-#define SLACK_MOST_S     2.0  /* slack for pauses before and after */
-#define SILENT_PEAK      0.001
-#define CAP_WINDOW_S     0.1
+#define SLACK_LEAST_S 0.25 /* slack for a short text */
+#define SLACK_MOST_S  2.0  /* slack for pauses before and after */
+#define SILENT_PEAK   0.001
+#define CAP_WINDOW_S  0.1
 
 /* A word without lower-case letters or without vowels is spelled out: "HTML", "kHz", "W". */
 static bool is_spelled(const unsigned char *word, size_t len)
@@ -699,8 +698,7 @@ static double most_spoken_letters(unsigned char c)
 void check_window(const char *text, const struct check_limits *limits, double *least_s,
 		  double *most_s)
 {
-	double least = 0, most = 0,
-	       second = CHARS_PER_SECOND * (limits->speed > 0 ? limits->speed : 1);
+	double least = 0, most = 0, second = CHARS_PER_S * (limits->speed > 0 ? limits->speed : 1);
 
 	for (const unsigned char *p = (const unsigned char *)text; *p;) {
 		size_t word = 0;

@@ -12,6 +12,9 @@
 #include "join.h"
 #include "jobs/text/script.h"
 
+/* The usual rate of speech. */
+#define CHARS_PER_S 15.0
+
 /* ---- sample ----
  * Voice samples: finds each in the job's folder, judges it, and converts it to a WAV file for the
  * worker before anything is rented. */
@@ -226,6 +229,10 @@ int heard_check_languages(const struct job *job, const struct section *conf, str
 			  struct err *err);
 /* Starts a worker that hears its files. line: how it starts otherwise. The caller frees it. */
 char *heard_worker(const struct job *job, const char *line);
+/* Seconds that hearing a segment's file adds to its batch; 0: unknown, or nothing hears it. */
+double heard_seconds(const struct job *job, const struct segment *segment);
+/* Appends a line about what hearing the files that are not there yet takes. */
+void heard_foresee(const struct job *job, const struct segment_result *results, struct str *notes);
 /* Compares a file's transcript with its text; a file without one passes. Changes *out only if the
  * file is suspect. */
 void heard_judge(const struct job *job, size_t index, const char *file, struct check *out);

@@ -1,5 +1,7 @@
 /* test_tts_environment.c - what an engine's environment is made of: the mirror of its weights,
  * their terms, keys and pins. */
+#include <math.h>
+
 #include "tts_helpers.h"
 
 #include "jobs/tts/engines.h"
@@ -226,6 +228,42 @@ static void what_can_be_heard(void **state)
 	}
 }
 
+static double est_s(struct job *job)
+{
+	size_t count;
+
+	return job_tts.segments(job, &count)[0].est_seconds;
+}
+
+/* A core needs 0.8 s for the file of the text "a". Two are idle. */
+static void what_hearing_takes(void **state)
+{
+	CLEANUP(str_free) struct str notes = STR_INIT, again = STR_INIT;
+	struct segment_result result = {.state = SEGMENT_OPEN};
+	struct err err = {0};
+	struct job *plain = load_job(&(struct asked){.engine = "piper"}, &err),
+		   *tiny = load_job(&(struct asked){.engine = "piper", .words = "tiny.en"}, &err),
+		   *gpu = load_job(&(struct asked){.engine = "kokoro", .words = "tiny.en"}, &err),
+		   *gpu_plain = load_job(&(struct asked){.engine = "kokoro"}, &err);
+
+	(void)state;
+	if (!plain || !tiny || !gpu || !gpu_plain)
+		fail_msg("%s", err.msg);
+	assert_true(fabs(est_s(tiny) - est_s(plain) - 0.4) < 1e-9);
+	assert_true(est_s(gpu) == est_s(gpu_plain)); /* never measured there */
+	assert_int_equal(job_tts.foresee(tiny, &result, &notes, &err), 0);
+	assert_non_null(strstr(str_text(&notes),
+			       "check.words: tiny.en hears 1 file on the pods: about 0.8s of one "
+			       "core (prior; the planned times include it)\n"));
+	result.state = SEGMENT_SAFE;
+	assert_int_equal(job_tts.foresee(tiny, &result, &again, &err), 0);
+	assert_null(strstr(str_text(&again), "check.words"));
+	job_tts.free(plain);
+	job_tts.free(tiny);
+	job_tts.free(gpu);
+	job_tts.free(gpu_plain);
+}
+
 /* A local pod may have this machine's network then. */
 static void whose_setup_it_is(void **state)
 {
@@ -348,6 +386,7 @@ int main(void)
 		cmocka_unit_test(a_setup_with_torch_needs_memory),
 		cmocka_unit_test(what_hears_the_files),
 		cmocka_unit_test(what_can_be_heard),
+		cmocka_unit_test(what_hearing_takes),
 		cmocka_unit_test(whose_setup_it_is),
 		cmocka_unit_test(terms_need_the_users_word),
 		cmocka_unit_test(no_engine_needs_it),
