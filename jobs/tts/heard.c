@@ -123,12 +123,18 @@ static double core_s(const struct job *job, const struct segment *segment)
 	return MAX(ceil(segment->weight / CHARS_PER_S / 30), 1) * job->heard->core_s;
 }
 
-double heard_seconds(const struct job *job, const struct segment *segment)
+/* What a GPU needs for it was never measured. */
+static bool is_estimated(const struct job *job)
 {
-	/* what a GPU needs for it was never measured */
-	bool known = job->heard && job->engine && !job->engine->gpu;
+	return job->heard && job->engine && !job->engine->gpu;
+}
 
-	return known ? core_s(job, segment) / IDLE_CORES : 0;
+void heard_add_estimates(struct job *job)
+{
+	for (size_t i = 0; is_estimated(job) && i < job->segments.count; i++) {
+		struct segment *segment = &job->segments.list[i];
+		segment->est_seconds += core_s(job, segment) / IDLE_CORES;
+	}
 }
 
 void heard_foresee(const struct job *job, const struct segment_result *results, struct str *notes)
@@ -149,7 +155,7 @@ void heard_foresee(const struct job *job, const struct segment_result *results, 
 		 job->heard->name, files, files == 1 ? "" : "s",
 		 duration_show(took, sizeof(took), (int64_t)(sum_s * 1000)));
 	str_add(notes,
-		heard_seconds(job, job->segments.list) > 0
+		is_estimated(job)
 			? "; the planned times include it)\n"
 			: "; the planned times leave it out: it was not measured on a GPU)\n");
 }

@@ -130,9 +130,8 @@ static void estimate_segment(struct segment *segment, const char *text, const st
 {
 	segment->weight = (double)split_chars(text, strlen(text));
 	if (job->engine)
-		segment->est_seconds = job->engine->seconds_each +
-				       segment->weight * job->engine->seconds_per_char +
-				       heard_seconds(job, segment);
+		segment->est_seconds =
+			job->engine->seconds_each + segment->weight * job->engine->seconds_per_char;
 }
 
 static void append_segment(struct segments *s, struct segment *segment, struct spoken *spoken)

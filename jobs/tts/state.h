@@ -229,8 +229,8 @@ int heard_check_languages(const struct job *job, const struct section *conf, str
 			  struct err *err);
 /* Starts a worker that hears its files. line: how it starts otherwise. The caller frees it. */
 char *heard_worker(const struct job *job, const char *line);
-/* Seconds that hearing a segment's file adds to its batch; 0: unknown, or nothing hears it. */
-double heard_seconds(const struct job *job, const struct segment *segment);
+/* Adds to the estimate of each segment what hearing its file takes, if that is known. Call once. */
+void heard_add_estimates(struct job *job);
 /* Appends a line about what hearing the files that are not there yet takes. */
 void heard_foresee(const struct job *job, const struct segment_result *results, struct str *notes);
 /* Compares a file's transcript with its text; a file without one passes. Changes *out only if the

@@ -628,6 +628,7 @@ static int load_job(struct job **out, const struct job_setup *setup, struct err 
 	if (read_job(job, setup, err) < 0 || mistakes_end(setup->mistakes, err) < 0)
 		return -1;
 	read_check(job, section_group(setup->conf, "check"));
+	heard_add_estimates(job);
 	job->name = xstrdup(setup->name ? setup->name : "");
 	if (join_read(job, setup->conf, err) < 0)
 		return -1;
